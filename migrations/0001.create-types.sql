@@ -1,0 +1,23 @@
+-- The words of the system. An enum is a promise: labels are only ever added.
+
+create type cortex.job_status as enum (
+    'queued',
+    'running',
+    'succeeded',
+    'failed',
+    'interrupted',
+    'cancelled'
+);
+
+comment on type cortex.job_status is
+'Life of a job: queued and running are active, the other four are terminal.';
+
+create type cortex.verdict as enum ('continue', 'cancel', 'stop');
+
+comment on type cortex.verdict is
+'What a job hears when it steps: go on, wind down because somebody asked, or stop: the job is no longer yours.';
+
+create type cortex.debounce_mode as enum ('active', 'queued');
+
+comment on type cortex.debounce_mode is
+'Which jobs of a scope keep a new one out: any active job, or only one that still waits.';
