@@ -1,0 +1,1 @@
+"""Tests of pycortex: a package, so that its helpers import the same way everywhere."""
