@@ -34,7 +34,7 @@ create table cortex.job (
     ),
     constraint job_attempt_is_not_negative check (attempt >= 0),
     constraint job_running_implies_started check (
-        status <> 'running' or (started_at is not null and attempt > 0)
+        status <> 'running' or started_at is not null
     ),
     constraint job_outcome_of_a_body_implies_started check (
         status not in ('succeeded', 'failed') or started_at is not null

@@ -1,0 +1,238 @@
+"""Put the schema into a database: in one transaction, from Python or as a script for psql."""
+
+import getpass
+import hashlib
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import psycopg
+from psycopg import Connection, errors
+from yoyo import read_migrations
+from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
+from yoyo.migrations import MigrationList
+
+from pycortex._data import data_path
+
+__all__ = ["Installed", "InstallationBusy", "NewerSchema", "install", "pending", "script"]
+
+# Keys of the advisory lock that one installation holds: cortex.lock_space(), and -1 for installing.
+LOCK_SPACE = 1668248180
+LOCK_KEY = -1
+LOCK_TIMEOUT = "30s"
+
+SETTINGS = (
+    "set local search_path = ''",
+    "set local check_function_bodies = off",
+    "set local client_min_messages = warning",
+    f"set local lock_timeout = '{LOCK_TIMEOUT}'",
+    f"select pg_catalog.pg_advisory_xact_lock({LOCK_SPACE}, {LOCK_KEY})",
+)
+
+
+class InstallationBusy(errors.LockNotAvailable):
+    """Another session has kept the lock of installations, or a table, for too long."""
+
+
+class NewerSchema(errors.FeatureNotSupported):
+    """The database holds migrations that this version of the package does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What an installation did: the migrations it applied, and how many files it loaded."""
+
+    applied: tuple[str, ...]
+    loaded: int
+
+
+def install(target: str | Connection[Any], *, corpus: bool = True) -> Installed:
+    """
+    Bring the schema in *target* up to date; all of it or nothing.
+
+    Safe to repeat and safe in several processes at once: the second waits up to 30 seconds for the
+    first. Routines and views are replaced every time, migrations run once.
+
+    Args:
+        target: A conninfo string, or an idle connection in autocommit mode.
+        corpus: Whether to install schema ``corpus``, which the built-in report jobs work on.
+
+    Raises:
+        InstallationBusy: Another installation, or a lock on our tables, did not end in time.
+        NewerSchema: A newer version of the package installed this schema.
+        psycopg.Error: Whatever the database refuses; it is as it was before.
+    """
+    if isinstance(target, str):
+        with psycopg.connect(target, autocommit=True) as conn:
+            return install(conn, corpus=corpus)
+    try:
+        with target.transaction():
+            return _install(target, corpus=corpus)
+    except errors.LockNotAvailable as error:
+        raise InstallationBusy(_blocked(target)) from error
+
+
+def pending(conn: Connection[Any], *, corpus: bool = True) -> list[str]:
+    """Return the names of the migrations that *conn*'s database has not seen; all, where it has none."""
+    known = [path.stem for path in _migrations(corpus=corpus)]
+    row = conn.execute("select to_regclass('cortex._yoyo_migration') is not null").fetchone()
+    if not (row and row[0]):
+        return known
+    seen = {name for (name,) in conn.execute("select migration_id from cortex._yoyo_migration")}
+    return [name for name in known if name not in seen]
+
+
+def script(*, corpus: bool = True) -> str:
+    """
+    Return the whole installation as a script for psql; running it again changes nothing.
+
+    It gives the same database as :func:`install`, also where Python can't run.
+    """
+    parts = [
+        "-- pycortex: the whole installation, for psql. Safe to repeat.",
+        "\\set ON_ERROR_STOP on",
+        "begin;",
+        *(f"{statement} \\g /dev/null" if "lock(" in statement else f"{statement};"
+          for statement in SETTINGS),
+        _read(data_path("sql") / "bootstrap.sql"),
+    ]
+    for path in _migrations(corpus=corpus):
+        digest = hashlib.sha256(path.stem.encode()).hexdigest()
+        parts += [
+            f"select not exists (select from cortex._yoyo_migration where migration_hash = '{digest}') as pending \\gset",
+            "\\if :pending",
+            _read(path),
+            "insert into cortex._yoyo_migration (migration_hash, migration_id, applied_at_utc)",
+            f"values ('{digest}', '{path.stem}', clock_timestamp());",
+            "insert into cortex._yoyo_log",
+            "    (id, migration_hash, migration_id, operation, username, comment, created_at_utc)",
+            f"values (gen_random_uuid(), '{digest}', '{path.stem}', 'apply', session_user, 'psql', clock_timestamp());",
+            "\\endif",
+        ]
+    parts += [_read(path) for path in _replaceable(corpus=corpus)]
+    return "\n".join([*parts, "commit;", ""])
+
+
+def _install(conn: Connection[Any], *, corpus: bool) -> Installed:
+    for statement in SETTINGS:
+        _run(conn, statement)
+    _run(conn, _read(data_path("sql") / "bootstrap.sql"))
+
+    known = {path.stem for path in _migrations(corpus=True)}
+    seen = {name for (name,) in conn.execute("select migration_id from cortex._yoyo_migration")}
+    if strange := sorted(seen - known):
+        raise NewerSchema(
+            f"the schema has migration {strange[-1]}, which this version of pycortex-jobs does not "
+            f"know (its newest is {max(known)}); upgrade the package"
+        )
+
+    backend = _Backend(conn)
+    migrations = MigrationList(
+        migration
+        for migration in read_migrations(str(data_path("migrations")))
+        if corpus or "corpus" not in migration.id
+    )
+    due = backend.to_apply(migrations)
+    backend.apply_migrations_only(due)
+
+    files = _replaceable(corpus=corpus)
+    for path in files:
+        _run(conn, _read(path))
+    return Installed(applied=tuple(migration.id for migration in due), loaded=len(files))
+
+
+def _replaceable(*, corpus: bool) -> list[Path]:
+    """The files of sql/ in loading order: helpers, then views that use them, then what returns their rows."""
+    sql = data_path("sql")
+    folders = ["internal", "views", "functions", *(["corpus"] if corpus else [])]
+    files = [path for folder in folders for path in sorted((sql / folder).rglob("*.sql"))]
+    return [*files, sql / "grants.sql"]
+
+
+def _migrations(*, corpus: bool) -> list[Path]:
+    paths = sorted(data_path("migrations").glob("*.sql"))
+    return [path for path in paths if corpus or "corpus" not in path.stem]
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _run(conn: Connection[Any], statements: str) -> None:
+    """Run SQL that is ours and may be several statements; without parameters, so that % means %."""
+    conn.execute(cast("Any", statements))
+
+
+def _blocked(conn: Connection[Any]) -> str:
+    """Name who holds the lock of installations."""
+    holders = conn.execute(
+        "select format('pid %%s (%%s, %%s)', l.pid, a.usename, nullif(a.application_name, ''))"
+        " from pg_catalog.pg_locks as l left join pg_catalog.pg_stat_activity as a on a.pid = l.pid"
+        " where l.locktype = 'advisory' and l.granted and l.objsubid = 2"
+        " and l.classid = %s and l.objid = %s::bit(32)::bigint"
+        " and l.database = (select d.oid from pg_catalog.pg_database as d"
+        " where d.datname = pg_catalog.current_database())",
+        [LOCK_SPACE, LOCK_KEY],
+    ).fetchall()
+    if holders:
+        return f"another installation is at work: {', '.join(name for (name,) in holders)}"
+    return f"a table of schema cortex stayed locked for {LOCK_TIMEOUT}; try again when it is quiet"
+
+
+class _Backend(PostgresqlPsycopgBackend):
+    """
+    yoyo on a connection and inside a transaction that are ours.
+
+    The advisory lock and the transaction make its own lock row, its second connection and its
+    half-marked migrations impossible; its tables stand in schema cortex whatever the search_path is.
+    """
+
+    tables = frozenset({"_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock"})
+
+    def __init__(self, conn: Connection[Any]) -> None:
+        self._ours = conn
+        super().__init__("", "_yoyo_migration")
+        self.has_transactional_ddl = True
+        self._in_transaction = True
+        self._is_locked = True
+        self._internal_schema_updated = True  # bootstrap.sql created it
+
+    def connect(self, dburi: object) -> Connection[Any]:  # noqa: ARG002
+        return self._ours
+
+    @contextmanager
+    def copy(self) -> Iterator["_Backend"]:
+        yield self
+
+    def quote_identifier(self, s: str) -> str:
+        quoted = str(super().quote_identifier(s))
+        return f'"cortex".{quoted}' if s in self.tables else quoted
+
+    def execute(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
+        if not params:
+            return self.connection.execute(cast("Any", sql))
+        return super().execute(sql, params)
+
+    def get_log_data(self, migration: Any = None, operation: str = "apply") -> dict[str, object]:
+        # yoyo would ask the name service who we are, which may take its time.
+        return {
+            "id": str(uuid4()),
+            "migration_id": migration.id,
+            "migration_hash": migration.hash,
+            "username": _user(),
+            "hostname": socket.gethostname(),
+            "created_at_utc": datetime.now(UTC),
+            "operation": operation,
+        }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""  # a container without a name for its user

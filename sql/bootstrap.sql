@@ -1,0 +1,96 @@
+-- What must hold before the migrations run, and the shelf on which they keep their books.
+--
+-- Called by   the installer and `pycortex sql`, first, inside the installation's transaction
+-- Raises      0A000 server too old, 22P05 database not UTF-8, 42P06 another schema cortex is in the way
+
+do $$
+declare
+    v_stranger text;
+begin
+    if current_setting('server_version_num')::integer < 140000 then
+        raise exception 'PostgreSQL % is too old, 14 is the oldest that works',
+            current_setting('server_version')
+            using errcode = '0A000', hint = 'Install into a database of PostgreSQL 14 or newer.';
+    end if;
+
+    if current_setting('server_encoding') not in ('UTF8') then
+        raise exception 'database % is encoded in %, not in UTF8',
+            current_database(), current_setting('server_encoding')
+            using errcode = '22P05',
+            hint = 'Jobs carry any text: create database … encoding ''UTF8'' template template0.';
+    end if;
+
+    if to_regclass('cortex._yoyo_migration') is null then
+        select format('%s %I.%I', o.what, 'cortex', o.name)
+        into v_stranger
+        from (
+            select 'relation' as what, c.relname as name
+            from pg_catalog.pg_class as c
+            where c.relnamespace = to_regnamespace('cortex')
+            union all
+            select 'routine', p.proname
+            from pg_catalog.pg_proc as p
+            where p.pronamespace = to_regnamespace('cortex')
+            union all
+            select 'type', t.typname
+            from pg_catalog.pg_type as t
+            where t.typnamespace = to_regnamespace('cortex')
+        ) as o
+        order by o.what, o.name
+        limit 1;
+
+        if found then
+            raise exception 'schema cortex already holds something that is not ours: %', v_stranger
+                using errcode = '42P06',
+                hint = 'Rename that schema or use another database; nothing was changed.';
+        end if;
+    end if;
+
+    -- "create schema if not exists" asks for the right to create even where it has nothing to do.
+    if to_regnamespace('cortex') is null then
+        create schema cortex;
+    end if;
+end;
+$$;
+
+comment on schema cortex is 'Background jobs: one row is one job (pycortex).';
+
+-- The tables of yoyo-migrations, as its version 2 would create them, but with times in timestamptz.
+
+create table if not exists cortex._yoyo_migration (
+    migration_hash varchar(64) primary key,
+    migration_id varchar(255),
+    applied_at_utc timestamptz
+);
+
+create table if not exists cortex._yoyo_log (
+    id varchar(36) primary key,
+    migration_hash varchar(64),
+    migration_id varchar(255),
+    operation varchar(10),
+    username varchar(255),
+    hostname varchar(255),
+    comment varchar(255),
+    created_at_utc timestamptz
+);
+
+create table if not exists cortex._yoyo_version (
+    version integer not null primary key,
+    installed_at_utc timestamptz
+);
+
+create table if not exists cortex.yoyo_lock (
+    locked integer not null default 1 primary key,
+    ctime timestamptz,
+    pid integer not null
+);
+
+insert into cortex._yoyo_version (version, installed_at_utc)
+values (2, clock_timestamp())
+on conflict do nothing;
+
+comment on table cortex._yoyo_migration is 'Migrations that were applied (yoyo-migrations).';
+comment on table cortex._yoyo_log is 'When and by whom migrations were applied (yoyo-migrations).';
+comment on table cortex._yoyo_version is 'Layout of these tables (yoyo-migrations).';
+comment on table cortex.yoyo_lock is
+'Lock row of yoyo-migrations. Stays empty: an installation holds a transaction-level advisory lock.';

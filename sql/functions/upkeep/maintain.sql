@@ -1,0 +1,65 @@
+-- Keep the truth: close what is dead, forget what is old. One call, from anywhere, as often as you like.
+--
+-- Called by   pg_cron, every minute; every runner, at its beat; an operator
+-- Returns     one row of what it did; ran is false when another call is at it
+-- Locks       a transaction-level advisory lock that it never waits for, then job rows by id, skipping
+
+create or replace function cortex.maintain()
+returns table (
+    ran boolean,
+    stale integer,
+    orphaned integer,
+    purged integer,
+    cron_runs_purged integer
+)
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+    ran := pg_try_advisory_xact_lock(cortex.lock_space(), 0);
+    stale := 0;
+    orphaned := 0;
+    purged := 0;
+    cron_runs_purged := 0;
+    if not ran then
+        return next;
+        return;
+    end if;
+
+    -- One part that fails must not keep the others from their work.
+    begin
+        orphaned := cortex.reap_orphans();
+    exception when others then
+        raise warning 'upkeep could not close the jobs of dead runners: %', sqlerrm;
+    end;
+    begin
+        stale := cortex.reap_stale();
+    exception when others then
+        raise warning 'upkeep could not close stale jobs: %', sqlerrm;
+    end;
+    begin
+        purged := cortex.purge_jobs();
+    exception when others then
+        raise warning 'upkeep could not purge old jobs: %', sqlerrm;
+    end;
+    begin
+        cron_runs_purged := cortex.purge_cron_runs();
+    exception when others then
+        raise warning 'upkeep could not purge pg_cron''s record of its own runs: %', sqlerrm;
+    end;
+
+    update cortex.upkeep as u
+    set last_run_at = clock_timestamp(),
+        last_role = session_user,
+        stale = maintain.stale,
+        orphaned = maintain.orphaned,
+        purged = maintain.purged;
+
+    return next;
+end;
+$$;
+
+comment on function cortex.maintain() is
+'Closes stale and orphaned jobs, purges old ones, and notes that it ran.';

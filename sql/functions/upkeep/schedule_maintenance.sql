@@ -1,0 +1,33 @@
+-- Let pg_cron run the upkeep of this database; call it again to change the schedule.
+--
+-- Called by   an operator, once
+-- Returns     the number of the entry in pg_cron
+-- Raises      0A000 pg_cron can't be called here (the hint says what to do),
+--             28000 the owner of this schema can't log in; whatever pg_cron says of the schedule
+
+create or replace function cortex.schedule_maintenance(schedule text default '* * * * *')
+returns bigint
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+    perform cortex.require_cron();
+
+    if not (select r.rolcanlogin from pg_catalog.pg_roles as r where r.rolname = current_user) then
+        raise exception 'role % owns schema cortex but can''t log in, so pg_cron can''t run as it',
+            current_user
+            using errcode = '28000', hint = format('alter role %I login;', current_user);
+    end if;
+
+    return cron.schedule(
+        cortex.cron_entry(),
+        coalesce(schedule_maintenance.schedule, '* * * * *'),
+        'select cortex.maintain()'
+    );
+end;
+$$;
+
+comment on function cortex.schedule_maintenance(text) is
+'Puts the upkeep of this database on pg_cron; idempotent.';

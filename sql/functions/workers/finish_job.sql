@@ -1,0 +1,80 @@
+-- Write how a job ended.
+--
+-- Called by   whoever ran the body, once it is over; safe to repeat
+-- Returns     true: the job stands with this outcome, written now or before. False: it is over with
+--             another one, which stands
+-- Raises      22004 job or status is null, 22023 not an outcome or result over 8 MiB, JC101 no such job,
+--             JC201 the job was never started, JC202 a newer attempt has the job
+-- Locks       the job's row
+
+create or replace function cortex.finish_job(
+    job uuid,
+    status cortex.job_status,
+    message text default '',
+    result jsonb default null,
+    attempt integer default null
+)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+    v_message constant pg_catalog.text := cortex.clip(coalesce(finish_job.message, ''));
+    v_now constant pg_catalog.timestamptz := clock_timestamp();
+    v_job cortex.job;
+begin
+    if finish_job.status is null then
+        raise exception 'status is null'
+            using errcode = '22004', hint = 'Give succeeded, failed or cancelled.';
+    end if;
+    if finish_job.status not in ('succeeded', 'failed', 'cancelled') then
+        raise exception 'a body can''t end %', finish_job.status
+            using errcode = '22023', hint = 'Give succeeded, failed or cancelled.';
+    end if;
+    if pg_column_size(finish_job.result) > 8388608 then
+        raise exception 'result holds % bytes', pg_column_size(finish_job.result)
+            using errcode = '22023',
+            hint = 'At most 8388608 (8 MiB); keep bulk data in a table of its own and return its key.';
+    end if;
+
+    -- Whoever was only slow corrects the interruption of the same attempt.
+    update cortex.job as j
+    set status = finish_job.status,
+        message = v_message,
+        result = finish_job.result,
+        updated_at = v_now,
+        finished_at = greatest(v_now, j.started_at)
+    where j.uuid = finish_job.job
+        and j.started_at is not null
+        and j.status in ('running', 'interrupted')
+        and (finish_job.attempt is null or j.attempt = finish_job.attempt);
+
+    if found then
+        return true;
+    end if;
+
+    perform cortex.require_job(job => finish_job.job);
+
+    select j.* into v_job
+    from cortex.job as j
+    where j.uuid = finish_job.job;
+
+    if finish_job.attempt is not null and finish_job.attempt <> v_job.attempt then
+        raise exception 'attempt % lost job %, it is at attempt %',
+            finish_job.attempt, finish_job.job, v_job.attempt
+            using errcode = 'JC202', hint = 'Drop the outcome; the newer attempt writes its own.';
+    end if;
+    if v_job.status = 'queued' then
+        raise exception 'job % is queued and was never started', finish_job.job
+            using errcode = 'JC201', hint = 'Call set_running or claim_jobs first.';
+    end if;
+    return v_job.status = finish_job.status
+        and v_job.message = v_message
+        and v_job.result is not distinct from finish_job.result;
+end;
+$$;
+
+comment on function cortex.finish_job(uuid, cortex.job_status, text, jsonb, integer) is
+'Writes the outcome of a job; final unless the job was only presumed dead.';

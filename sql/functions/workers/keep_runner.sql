@@ -1,0 +1,61 @@
+-- Say that a runner lives, and learn which of its jobs should stop.
+--
+-- Called by   the runner, every beat, in the session that holds its lease or in a new one
+-- Returns     cancel for a running job whose end somebody asked for, stop for a job that was ended
+--             since the last beat without the runner's doing
+-- Raises      22004 null, JC102 no such runner or retired
+-- Locks       the runner's row
+
+create or replace function cortex.keep_runner(runner uuid)
+returns table (job uuid, verdict cortex.verdict)
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+    v_runner cortex.runner;
+begin
+    perform cortex.require_runner(runner => keep_runner.runner);
+
+    select r.* into v_runner
+    from cortex.runner as r
+    where r.uuid = keep_runner.runner
+    for no key update;
+
+    -- A new session takes the lease over once the old one is gone. Where the old one still holds it,
+    -- sessions are not the runner's own (a pooler): from then on only the beats count.
+    if v_runner.backend_pid <> pg_backend_pid()
+        and not pg_try_advisory_lock(cortex.lock_space(), v_runner.lease)
+    then
+        v_runner.backend_pid := null;
+    elsif v_runner.backend_pid is not null then
+        v_runner.backend_pid := pg_backend_pid();
+    end if;
+
+    update cortex.runner as r
+    set seen_at = clock_timestamp(),
+        backend_pid = v_runner.backend_pid
+    where r.uuid = keep_runner.runner;
+
+    return query
+    select
+        j.uuid,
+        'cancel'::cortex.verdict
+    from cortex.job as j
+    where j.runner = keep_runner.runner
+        and j.status = 'running'
+        and j.cancel_requested_at is not null
+    union all
+    select
+        j.uuid,
+        'stop'::cortex.verdict
+    from cortex.job as j
+    where j.runner = keep_runner.runner
+        and j.status = 'interrupted'
+        and j.finished_at > v_runner.seen_at - interval '1 minute';
+end;
+$$;
+
+comment on function cortex.keep_runner(uuid) is
+'A runner''s beat; returns its jobs that should stop.';

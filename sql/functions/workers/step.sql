@@ -1,0 +1,50 @@
+-- Note how far a job got; with the same call prove it alive and hear whether to go on.
+--
+-- Called by   whoever runs the body, at every step worth seeing
+-- Returns     continue; cancel (somebody asked for its end); stop (it is not this attempt's any more)
+-- Raises      22004 job or current is null, JC101 no such job, 55P03 somebody kept the row locked for 2 s
+-- Locks       the job's row
+
+create or replace function cortex.step(
+    job uuid,
+    current bigint,
+    total bigint default null,
+    message text default '',
+    attempt integer default null
+)
+returns cortex.verdict
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set lock_timeout = '2s'
+as $$
+declare
+    v_cancel boolean;
+begin
+    if step.current is null then
+        raise exception 'current is null'
+            using errcode = '22004', hint = 'Give the units done so far; 0 when they are not counted.';
+    end if;
+
+    update cortex.job as j
+    set progress_current = step.current,
+        progress_total = step.total,
+        message = cortex.clip(coalesce(step.message, '')),
+        updated_at = clock_timestamp()
+    where j.uuid = step.job
+        and j.status = 'running'
+        and (step.attempt is null or j.attempt = step.attempt)
+    returning j.cancel_requested_at is not null into v_cancel;
+
+    if found then
+        return case when v_cancel then 'cancel' else 'continue' end::cortex.verdict;
+    end if;
+
+    perform cortex.require_job(job => step.job);
+    return 'stop';
+end;
+$$;
+
+comment on function cortex.step(uuid, bigint, bigint, text, integer) is
+'Records progress and the heartbeat of a running job; says whether to go on.';

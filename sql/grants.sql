@@ -1,0 +1,81 @@
+-- Who may call what. Always last: nothing above is open to public.
+--
+-- The four roles belong to the server, not to the database; where the installer may not create them
+-- and nobody has, only the owner of the schema can call, and grants what it wants itself.
+
+do $$
+declare
+    v_readers constant text[] := array[
+        'count_recent_with_status', 'db_now', 'find_job', 'list_recent', 'report_populate_active',
+        'status_counts'
+    ];
+    v_producers constant text[] := array[
+        'spawn_analyze', 'spawn_job', 'spawn_reindex', 'spawn_report_populate',
+        'spawn_report_refresh'
+    ];
+    v_runners constant text[] := array[
+        'claim_jobs', 'finish_job', 'keep_runner', 'maintain', 'register_runner', 'retire_runner',
+        'set_running', 'step'
+    ];
+    v_admins constant text[] := array[
+        'configure', 'configure_kind', 'interrupt_orphans', 'purge_jobs', 'reap_stale',
+        'schedule_maintenance', 'unschedule_maintenance'
+    ];
+    v_roles constant text[] := array[
+        'cortex_reader', 'cortex_producer', 'cortex_runner', 'cortex_admin'
+    ];
+    v_role text;
+    v_routine record;
+begin
+    execute 'revoke all on schema cortex from public';
+    execute 'revoke all on all tables in schema cortex from public';
+    execute 'revoke all on all sequences in schema cortex from public';
+    execute 'revoke all on all routines in schema cortex from public';
+
+    foreach v_role in array v_roles loop
+        if to_regrole(v_role) is null then
+            begin
+                execute format('create role %I', v_role);
+            exception
+                when insufficient_privilege then
+                    raise notice 'role % is not there and % may not create it', v_role, current_user;
+                when duplicate_object or unique_violation then
+                    null; -- another database of this server is being installed at this moment
+            end;
+        end if;
+    end loop;
+
+    -- Dynamic: each statement names a role that may be missing.
+    for v_routine in
+        select
+            p.oid::regprocedure as signature,
+            case
+                when p.proname = any(v_readers) then 1
+                when p.proname = any(v_producers) then 2
+                when p.proname = any(v_runners) then 3
+                else 4
+            end as least_role
+        from pg_catalog.pg_proc as p
+        where p.pronamespace = to_regnamespace('cortex')
+            and p.proname = any(v_readers || v_producers || v_runners || v_admins)
+        order by 1
+    loop
+        foreach v_role in array v_roles[v_routine.least_role:4] loop
+            if to_regrole(v_role) is not null then
+                execute format('grant execute on function %s to %I', v_routine.signature, v_role);
+            end if;
+        end loop;
+    end loop;
+
+    foreach v_role in array v_roles loop
+        if to_regrole(v_role) is not null then
+            execute format('grant usage on schema cortex to %I', v_role);
+            execute format(
+                'grant select on cortex.configuration, cortex.job_events, cortex.jobs, '
+                'cortex.runners, cortex.upkeep_record to %I',
+                v_role
+            );
+        end if;
+    end loop;
+end;
+$$;

@@ -1,0 +1,63 @@
+-- Write down every change of state of a job, and tell who listens.
+--
+-- Called by   the trigger job_records_its_changes, for each row
+-- Notifies    cortex_jobs ('UUID STATUS') always; cortex_queue (the kind) when a job may be claimed
+
+create or replace function cortex.record_event()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+    insert into cortex.event (
+        job_id, from_status, to_status, attempt, runner, actor, message
+    )
+    values (
+        new.id,
+        case when tg_op = 'UPDATE' then old.status end,
+        new.status,
+        new.attempt,
+        new.runner,
+        case
+            when tg_op = 'INSERT' then new.actor
+            else coalesce(current_setting('cortex.actor', true), '')
+        end,
+        new.message
+    );
+
+    perform pg_notify('cortex_jobs', format('%s %s', new.uuid, new.status));
+
+    if new.status = 'queued' then
+        if new.runner is null and new.run_at <= clock_timestamp() then
+            perform pg_notify('cortex_queue', new.kind);
+        end if;
+    elsif new.debounce_scope is not null and new.finished_at is not null then
+        -- A follow-up that had to wait for this one is free now.
+        if exists (
+            select
+            from cortex.job as f
+            where f.kind = new.kind
+                and f.debounce_scope = new.debounce_scope
+                and f.status = 'queued'
+                and f.runner is null
+        ) then
+            perform pg_notify('cortex_queue', new.kind);
+        end if;
+    end if;
+
+    return null;
+end;
+$$;
+
+comment on function cortex.record_event() is
+'Trigger: writes an event row and notifies at every change of state.';
+
+create or replace trigger job_records_its_changes
+after insert or update of status on cortex.job
+for each row
+execute function cortex.record_event();
+
+comment on trigger job_records_its_changes on cortex.job is
+'No routine can change a state without a trace. Heartbeats do not set status, so they do not pay for it.';

@@ -1,0 +1,12 @@
+-- What is set for every kind, and the rhythm of runners.
+
+create or replace view cortex.configuration as
+select
+    s.stale_after,
+    s.keep,
+    s.runner_beat,
+    s.runner_grace
+from cortex.settings as s;
+
+comment on view cortex.configuration is
+'The settings in force, one row; cortex.configure changes them.';

@@ -1,0 +1,44 @@
+-- The read-only face of the jobs; every column is explained here, once.
+
+create or replace view cortex.jobs as
+select
+    j.uuid,
+    j.kind,
+    j.status,
+    case j.status
+        when 'queued' then 'pending'
+        when 'succeeded' then 'ok'
+        else j.status::text
+    end as health,
+    j.progress_current,
+    j.progress_total,
+    j.message,
+    j.actor,
+    j.params,
+    j.result,
+    j.created_at,
+    j.updated_at,
+    j.started_at,
+    j.finished_at,
+    greatest(
+        coalesce(extract(epoch from coalesce(j.finished_at, j.updated_at) - j.started_at), 0), 0
+    )::double precision as duration_seconds,
+    greatest(
+        extract(epoch from clock_timestamp() - j.updated_at), 0
+    )::double precision as seconds_since_update,
+    j.attempt,
+    j.priority,
+    j.run_at,
+    j.debounce_scope,
+    j.runner,
+    j.cancel_requested_at
+from cortex.job as j;
+
+comment on view cortex.jobs is
+'All jobs, one row each, with what people ask about them.';
+comment on column cortex.jobs.health is
+'ok, failed, interrupted, cancelled, pending or running.';
+comment on column cortex.jobs.duration_seconds is
+'From start to finish, to the last sign of life while it runs; 0 before the start.';
+comment on column cortex.jobs.seconds_since_update is
+'Age of the last sign of life, by the clock of the database.';
