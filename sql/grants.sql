@@ -6,8 +6,8 @@
 do $$
 declare
     v_readers constant text[] := array[
-        'count_recent_with_status', 'db_now', 'find_job', 'list_recent', 'report_populate_active',
-        'status_counts'
+        'count_recent_with_status', 'cron_entry', 'db_now', 'find_job', 'list_recent',
+        'report_populate_active', 'status_counts'
     ];
     v_producers constant text[] := array[
         'spawn_analyze', 'spawn_job', 'spawn_reindex', 'spawn_report_populate',

@@ -16,7 +16,7 @@ begin
             using errcode = '22023', hint = 'Give a number of hours from 0 up.';
     end if;
     if window_start.hours > 876600 then
-        return '-infinity';
+        return '-infinity'::pg_catalog.timestamptz;
     end if;
     return clock_timestamp() - coalesce(window_start.hours, 24)::double precision * interval '1 hour';
 end;

@@ -38,11 +38,11 @@ begin
     returning j.cancel_requested_at is not null into v_cancel;
 
     if found then
-        return case when v_cancel then 'cancel' else 'continue' end::cortex.verdict;
+        return case when v_cancel then 'cancel'::cortex.verdict else 'continue'::cortex.verdict end;
     end if;
 
     perform cortex.require_job(job => step.job);
-    return 'stop';
+    return 'stop'::cortex.verdict;
 end;
 $$;
 

@@ -5,6 +5,7 @@ create or replace function cortex.cron_entry()
 returns text
 language sql
 stable
+security definer
 set search_path = ''
 as $$
     select 'cortex.maintain in ' || current_database();

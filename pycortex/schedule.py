@@ -1,0 +1,80 @@
+"""Put the upkeep on pg_cron, in whichever database of the server pg_cron lives."""
+
+from typing import Any
+
+import psycopg
+from psycopg import Connection, errors
+from psycopg.conninfo import make_conninfo
+
+from pycortex import sql
+
+__all__ = ["schedule", "unschedule"]
+
+
+def schedule(
+    conninfo: str, *, schedule: str | None = None, cron_database: str | None = None
+) -> int:
+    """
+    Let pg_cron call ``cortex.maintain()`` in the database of *conninfo*; idempotent.
+
+    Where pg_cron lives in another database of the server, connect there with the same login, which
+    must be allowed to call ``cron.schedule_in_database``.
+
+    Args:
+        conninfo: The database whose upkeep it is.
+        schedule: A cron line, by default every minute. pg_cron reads it in GMT.
+        cron_database: Where pg_cron lives, for a role that may not read ``cron.database_name``.
+
+    Returns:
+        The number of the entry in pg_cron.
+
+    Raises:
+        psycopg.errors.FeatureNotSupported: There is no pg_cron; the hint says what to do.
+    """
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        try:
+            return sql.schedule_maintenance(conn, schedule=schedule)
+        except errors.FeatureNotSupported as error:
+            home = cron_database or error.diag.message_detail
+            if not home:
+                raise
+        entry = sql.cron_entry(conn)
+        database = conn.info.dbname
+    with _home(conninfo, home) as cron:
+        [number] = cron.execute(
+            "select cron.schedule_in_database(%s, %s, 'select cortex.maintain()', %s)",
+            [entry, schedule or "* * * * *", database],
+        ).fetchone() or [0]
+        return int(number)
+
+
+def unschedule(conninfo: str, *, cron_database: str | None = None) -> bool:
+    """
+    Take the upkeep of the database of *conninfo* off pg_cron.
+
+    Returns:
+        Whether there was an entry.
+
+    Raises:
+        psycopg.errors.FeatureNotSupported: There is no pg_cron; the hint says what to do.
+    """
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        try:
+            return sql.unschedule_maintenance(conn)
+        except errors.FeatureNotSupported as error:
+            home = cron_database or error.diag.message_detail
+            if not home:
+                raise
+        entry = sql.cron_entry(conn)
+        database = conn.info.dbname
+    with _home(conninfo, home) as cron:
+        gone = cron.execute(
+            "select cron.unschedule(j.jobid) from cron.job as j"
+            " where j.jobname = %s and j.database = %s",
+            [entry, database],
+        ).fetchall()
+        return bool(gone)
+
+
+def _home(conninfo: str, database: str) -> Connection[Any]:
+    return psycopg.connect(make_conninfo(conninfo, dbname=database), autocommit=True)
