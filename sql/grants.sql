@@ -5,9 +5,10 @@
 
 do $$
 declare
+    -- clock and lock_space are no use to anybody, but whoever reads a view calls its functions.
     v_readers constant text[] := array[
-        'count_recent_with_status', 'cron_entry', 'db_now', 'find_job', 'list_recent',
-        'report_populate_active', 'status_counts'
+        'clock', 'count_recent_with_status', 'cron_entry', 'db_now', 'find_job', 'list_recent',
+        'lock_space', 'report_populate_active', 'status_counts'
     ];
     v_producers constant text[] := array[
         'spawn_analyze', 'spawn_job', 'spawn_reindex', 'spawn_report_populate',

@@ -24,7 +24,7 @@ select
         coalesce(extract(epoch from coalesce(j.finished_at, j.updated_at) - j.started_at), 0), 0
     )::double precision as duration_seconds,
     greatest(
-        extract(epoch from clock_timestamp() - j.updated_at), 0
+        extract(epoch from cortex.clock() - j.updated_at), 0
     )::double precision as seconds_since_update,
     j.attempt,
     j.priority,

@@ -16,6 +16,8 @@ security definer
 set search_path = ''
 rows 50
 as $$
+declare
+    v_newest pg_catalog.uuid[];
 begin
     if list_recent.max_rows < 0 then
         raise exception 'max_rows is %', list_recent.max_rows
@@ -28,35 +30,27 @@ begin
     end if;
 
     if coalesce(list_recent.active_only, false) then
-        return query
-        select j.*
-        from cortex.jobs as j
-        join (
-            select
-                a.uuid,
-                a.created_at,
-                a.id
-            from cortex.job as a
-            where a.status in ('queued', 'running')
-            order by a.created_at desc, a.id desc
+        v_newest := array(
+            select j.uuid
+            from cortex.job as j
+            where j.status in ('queued', 'running')
+            order by j.created_at desc, j.id desc
             limit coalesce(list_recent.max_rows, 50)
-        ) as newest on newest.uuid = j.uuid
-        order by newest.created_at desc, newest.id desc;
+        );
     else
-        return query
-        select j.*
-        from cortex.jobs as j
-        join (
-            select
-                a.uuid,
-                a.created_at,
-                a.id
-            from cortex.job as a
-            order by a.created_at desc, a.id desc
+        v_newest := array(
+            select j.uuid
+            from cortex.job as j
+            order by j.created_at desc, j.id desc
             limit coalesce(list_recent.max_rows, 50)
-        ) as newest on newest.uuid = j.uuid
-        order by newest.created_at desc, newest.id desc;
+        );
     end if;
+
+    return query
+    select j.*
+    from unnest(v_newest) with ordinality as newest (uuid, place)
+    join cortex.jobs as j on j.uuid = newest.uuid
+    order by newest.place;
 end;
 $$;
 
