@@ -1,0 +1,39 @@
+-- Ask for the indexes of tables to be rebuilt online, table by table; one such job at a time.
+--
+-- Only asks: REINDEX CONCURRENTLY can't run inside a function, a procedure or any transaction, so
+-- that a runner (pycortex worker) has to do it.
+--
+-- Called by   anybody who wants it done; part of the caller's transaction
+-- Returns     the job's uuid, and whether it was created now; false: a reindex is queued or running
+-- Raises      22004 a name is null, 22023 no names or an ambiguous one, 42P01 no such table, 42809 not
+--             a table, 0A000 no names given and schema corpus not installed
+
+create or replace function cortex.spawn_reindex(
+    actor text default '',
+    tables text[] default null
+)
+returns table (uuid uuid, created boolean)
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+    v_tables constant text[] :=
+        cortex.resolve_tables(tables => spawn_reindex.tables, catalogs => false);
+begin
+    return query
+    select
+        s.uuid,
+        s.created
+    from cortex.spawn_job(
+        kind => 'reindex',
+        actor => spawn_reindex.actor,
+        params => jsonb_build_object('tables', v_tables),
+        debounce_scope => '{}'
+    ) as s;
+end;
+$$;
+
+comment on function cortex.spawn_reindex(text, text[]) is
+'Queues an online rebuild of the indexes of the named tables, or of the usual ones.';
