@@ -21,3 +21,12 @@ create type cortex.debounce_mode as enum ('active', 'queued');
 
 comment on type cortex.debounce_mode is
 'Which jobs of a scope keep a new one out: any active job, or only one that still waits.';
+
+-- A domain is checked when a value is given, a table's check at every update of the row: a heartbeat
+-- must not unpack large params to find out once more what they are.
+
+create domain cortex.json_object as jsonb
+constraint json_object_is_an_object check (jsonb_typeof(value) = 'object');
+
+comment on domain cortex.json_object is
+'A JSON object, not another JSON value.';

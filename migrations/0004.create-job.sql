@@ -10,7 +10,7 @@ create table cortex.job (
     progress_total bigint,
     message text not null default '',
     actor text not null default '',
-    params jsonb not null default '{}',
+    params cortex.json_object not null default '{}',
     result jsonb,
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
@@ -19,7 +19,7 @@ create table cortex.job (
     attempt integer not null default 0,
     priority integer not null default 0,
     run_at timestamptz not null default clock_timestamp(),
-    debounce_scope jsonb,
+    debounce_scope cortex.json_object,
     debounce_on cortex.debounce_mode not null default 'active',
     runner uuid,
     cancel_requested_at timestamptz,
@@ -28,10 +28,6 @@ create table cortex.job (
     constraint job_kind_is_1_to_200_characters check (length(kind) between 1 and 200),
     constraint job_actor_is_at_most_200_characters check (length(actor) <= 200),
     constraint job_message_is_at_most_4000_characters check (length(message) <= 4000),
-    constraint job_params_is_an_object check (jsonb_typeof(params) = 'object'),
-    constraint job_debounce_scope_is_an_object check (
-        debounce_scope is null or jsonb_typeof(debounce_scope) = 'object'
-    ),
     constraint job_attempt_is_not_negative check (attempt >= 0),
     constraint job_running_implies_started check (
         status <> 'running' or started_at is not null

@@ -14,7 +14,7 @@ select
     j.progress_total,
     j.message,
     j.actor,
-    j.params,
+    j.params::jsonb as params,
     j.result,
     j.created_at,
     j.updated_at,
@@ -29,7 +29,7 @@ select
     j.attempt,
     j.priority,
     j.run_at,
-    j.debounce_scope,
+    j.debounce_scope::jsonb as debounce_scope,
     j.runner,
     j.cancel_requested_at
 from cortex.job as j;
