@@ -18,7 +18,7 @@ stable
 set search_path = ''
 as $$
 declare
-    v_tables text[] := '{}';
+    v_tables text[] := array[]::text[];
     v_name text;
     v_parts text[];
     v_found record;
@@ -41,7 +41,7 @@ begin
             v_parts := parse_ident(v_name);
         exception
             when invalid_parameter_value then
-                v_parts := '{}';
+                v_parts := array[]::text[];
         end;
 
         select
