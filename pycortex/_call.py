@@ -1,0 +1,203 @@
+"""Calls of the database's routines: the only place with SQL text, and how rows become objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import Connection, Cursor
+from psycopg.abc import Buffer
+from psycopg.adapt import Transformer
+from psycopg.rows import RowMaker
+from psycopg.types.datetime import TimestamptzBinaryLoader, TimestamptzLoader
+from psycopg.types.json import JsonbLoader
+
+from pycortex.models import DebounceMode, JobStatus, Verdict
+
+__all__ = ["many", "maybe", "one", "read_json", "scalar", "tell", "view"]
+
+T = TypeVar("T")
+Arguments = dict[str, Any]
+
+EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+LATEST = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+
+LONGEST_INTEGER = 4000
+"""Digits. Python refuses to turn more than 4300 into an int, to bound its time."""
+
+CONVERT: dict[str, Callable[[Any], Any]] = {
+    "status": JobStatus,
+    "from_status": lambda value: None if value is None else JobStatus(value),
+    "to_status": JobStatus,
+    "verdict": Verdict,
+    "debounce_on": DebounceMode,
+}
+
+
+def scalar(conn: Connection[Any], routine: str, type_: Callable[[Any], T], **arguments: Any) -> T:
+    """Call a routine that returns one value."""
+    [row] = _fetch(_execute(conn, _query(routine, _given(arguments)), arguments), _as_it_is)
+    return type_(row[0])
+
+
+def tell(conn: Connection[Any], routine: str, **arguments: Any) -> None:
+    """Call a routine that returns nothing."""
+    _execute(conn, _query(routine, _given(arguments)), arguments)
+
+
+def one(conn: Connection[Any], routine: str, class_: type[T], **arguments: Any) -> T:
+    """Call a routine that returns exactly one row."""
+    [row] = many(conn, routine, class_, **arguments)
+    return row
+
+
+def maybe(conn: Connection[Any], routine: str, class_: type[T], **arguments: Any) -> T | None:
+    """Call a routine that returns one row or none."""
+    rows = many(conn, routine, class_, **arguments)
+    return rows[0] if rows else None
+
+
+def many(conn: Connection[Any], routine: str, class_: type[T], **arguments: Any) -> list[T]:
+    """Call a routine that returns rows."""
+    cursor = _execute(conn, _query(routine, _given(arguments)), arguments)
+    return _fetch(cursor, _maker(cursor, class_))
+
+
+def view(
+    conn: Connection[Any], name: str, class_: type[T], *, order_by: str = "", **where: Any
+) -> list[T]:
+    """Read a view of schema cortex, all rows or those with the given values."""
+    text = f"select * from cortex.{name}"  # noqa: S608 - names from our own code
+    if where:
+        text += " where " + " and ".join(f"{column} = %({column})s" for column in where)
+    if order_by:
+        text += f" order by {order_by}"
+    cursor = _execute(conn, text.encode(), where, binary=name == "configuration")
+    return _fetch(cursor, _maker(cursor, class_))
+
+
+def _given(arguments: Arguments) -> tuple[str, ...]:
+    # Null for an argument with a default means the default, so leaving it out says the same.
+    return tuple(name for name, value in arguments.items() if value is not None)
+
+
+@lru_cache(maxsize=1024)
+def _query(routine: str, names: tuple[str, ...]) -> bytes:
+    schema, _, name = routine.rpartition(".")
+    listed = ", ".join(f"{name} => %({name})s" for name in names)
+    return f"select * from {schema or 'cortex'}.{name}({listed})".encode()  # noqa: S608
+
+
+def _execute(
+    conn: Connection[Any], query: bytes, arguments: Arguments, *, binary: bool = False
+) -> Cursor[Any]:
+    # Not conn.cursor(): whatever row or cursor factory and JSON loader the connection's owner
+    # likes, a twin returns the same.
+    cursor: Cursor[Any] = Cursor(conn)
+    cursor.adapters.register_loader("jsonb", _JsonbLoader)
+    return cursor.execute(
+        query, {name: _plain(value) for name, value in arguments.items()}, binary=binary
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return Decimal(repr(value))  # PostgreSQL has no implicit cast from float to numeric
+    if isinstance(value, datetime) and value.utcoffset() is None:
+        raise ValueError(
+            f"{value.isoformat()} has no time zone: give an aware datetime, for example with "
+            "tzinfo=datetime.UTC"
+        )
+    return value
+
+
+def _maker(cursor: Cursor[Any], class_: type[T]) -> Callable[[Sequence[Any]], T]:
+    # A newer schema may add columns at the end of a view; this class takes those that it knows.
+    known = class_.__dataclass_fields__  # type: ignore[attr-defined]
+    columns = [
+        (place, column.name, CONVERT.get(column.name))
+        for place, column in enumerate(cursor.description or ())
+        if column.name in known
+    ]
+
+    def make(values: Sequence[Any]) -> T:
+        return class_(
+            **{
+                name: values[place] if convert is None else convert(values[place])
+                for place, name, convert in columns
+            }
+        )
+
+    return make
+
+
+def _fetch(cursor: Cursor[Any], make: RowMaker[T]) -> list[T]:
+    try:
+        rows = cursor.fetchall()
+    except psycopg.DataError as error:
+        if error.sqlstate is not None or cursor.pgresult is None:
+            raise
+        # A moment that Python can't hold, such as infinity. The call itself is done, and must not
+        # be lost for that: read its rows again with loaders that clamp.
+        cursor.adapters.register_loader("timestamptz", _ClampingLoader)
+        cursor.adapters.register_loader("timestamptz", _ClampingBinaryLoader)
+        transformer = Transformer(cursor)
+        transformer.set_pgresult(cursor.pgresult)
+        rows = transformer.load_rows(0, cursor.pgresult.ntuples, _as_it_is)
+    return [make(row) for row in rows]
+
+
+def _as_it_is(values: Sequence[Any]) -> Sequence[Any]:
+    return values
+
+
+class _ClampingLoader(TimestamptzLoader):
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            text = bytes(data)
+            early = text.startswith(b"-") or text.endswith(b"BC")
+            return EARLIEST if early else LATEST
+
+
+class _ClampingBinaryLoader(TimestamptzBinaryLoader):
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            early = bytes(data)[0] >= 0x80
+            return EARLIEST if early else LATEST
+
+
+def read_json(data: str | bytes) -> Any:
+    """
+    Parse JSON as PostgreSQL stores it.
+
+    Integers are exact. A number with a fraction becomes a float, and what no int or float can hold
+    a Decimal.
+    """
+    return json.loads(data, parse_int=_integer, parse_float=_fraction)
+
+
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) <= LONGEST_INTEGER else Decimal(text)
+
+
+def _fraction(text: str) -> float | Decimal:
+    number = float(text)
+    if number in (float("inf"), float("-inf")) or (number == 0 and text.strip("-0.")):
+        return Decimal(text)
+    return number
+
+
+class _JsonbLoader(JsonbLoader):
+    _loads = staticmethod(read_json)

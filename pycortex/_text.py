@@ -1,0 +1,36 @@
+"""Text made fit for the database: what it can't hold is replaced, what is too long is cut."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["MESSAGE_LIMIT", "clean", "describe", "fit"]
+
+MESSAGE_LIMIT = 4000
+"""Characters of a message; as cortex.clip has it."""
+
+_HEAD, _TAIL, _KEPT = 2950, 1000, 3950
+_UNFIT = re.compile("[\x00\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Replace each NUL and lone surrogate, which PostgreSQL can't store, by U+FFFD."""
+    return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def fit(text: str) -> str:
+    """Make a message of *text*: clean, and cut in the middle, visibly, to 4000 characters."""
+    if len(text) > MESSAGE_LIMIT:
+        mark = f" … [{len(text) - _KEPT} characters cut] … "
+        text = text[:_HEAD] + mark + text[-_TAIL:]
+    return clean(text)
+
+
+def describe(error: BaseException) -> str:
+    """Type and text of an exception, as a message; whatever its ``__str__`` does."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException as inner:  # noqa: BLE001 - somebody's __str__ may raise anything
+        return fit(f"{name} (its text can't be had: {type(inner).__name__})")
+    return fit(f"{name}: {text}" if text else name)

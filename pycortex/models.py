@@ -1,0 +1,162 @@
+"""What the database returns, as frozen dataclasses whose fields are its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+__all__ = [
+    "Configuration",
+    "DebounceMode",
+    "Job",
+    "JobEvent",
+    "JobStatus",
+    "Maintenance",
+    "RunnerInfo",
+    "RunnerJob",
+    "Spawned",
+    "StatusCount",
+    "Verdict",
+]
+
+
+class JobStatus(StrEnum):
+    """Where a job stands in its life; the labels of cortex.job_status."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether a job in this state is over."""
+        return self not in (JobStatus.QUEUED, JobStatus.RUNNING)
+
+
+class Verdict(StrEnum):
+    """What a job hears when it steps; the labels of cortex.verdict."""
+
+    CONTINUE = "continue"
+    CANCEL = "cancel"
+    STOP = "stop"
+
+
+class DebounceMode(StrEnum):
+    """Which jobs of a scope keep a new one out; the labels of cortex.debounce_mode."""
+
+    ACTIVE = "active"
+    QUEUED = "queued"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """
+    One job: a row of cortex.jobs, whose columns are explained there.
+
+    Moments are aware datetimes, in the time zone of the session that read them. ``result`` is None
+    both for a body that returned nothing and for a job without a result; its status tells which.
+    """
+
+    uuid: UUID
+    kind: str
+    status: JobStatus
+    health: str
+    progress_current: int
+    progress_total: int | None
+    message: str
+    actor: str
+    params: dict[str, Any]
+    result: Any
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    duration_seconds: float
+    seconds_since_update: float
+    attempt: int
+    priority: int
+    run_at: datetime
+    debounce_scope: dict[str, Any] | None
+    runner: UUID | None
+    cancel_requested_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    """A job's handle, and whether this call made it or found one that does the work."""
+
+    uuid: UUID
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerJob:
+    """A job of a runner, and what its body should hear."""
+
+    job: UUID
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCount:
+    """How many jobs of one kind are in one state."""
+
+    kind: str
+    status: JobStatus
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """What one call of maintain did; with ran false another call was at it."""
+
+    ran: bool
+    stale: int
+    orphaned: int
+    purged: int
+    cron_runs_purged: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerInfo:
+    """One runner: a row of cortex.runners."""
+
+    uuid: UUID
+    name: str
+    host: str
+    pid: int
+    registered_at: datetime
+    seen_at: datetime
+    retired_at: datetime | None
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """One change of state of a job: a row of cortex.job_events."""
+
+    job: UUID
+    at: datetime
+    from_status: JobStatus | None
+    to_status: JobStatus
+    attempt: int
+    runner: UUID | None
+    actor: str
+    role: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The settings in force: the row of cortex.configuration."""
+
+    stale_after: timedelta
+    keep: timedelta | None
+    runner_beat: timedelta
+    runner_grace: timedelta

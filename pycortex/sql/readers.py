@@ -1,0 +1,98 @@
+"""Twins of the routines and views that only look."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection
+
+from pycortex._call import many, maybe, scalar, view
+from pycortex.models import Configuration, Job, JobEvent, JobStatus, RunnerInfo, StatusCount
+
+__all__ = [
+    "configuration",
+    "count_recent_with_status",
+    "db_now",
+    "find_job",
+    "list_events",
+    "list_recent",
+    "list_runners",
+    "status_counts",
+]
+
+
+def find_job(conn: Connection[Any], job: UUID) -> Job | None:
+    """
+    Find a job by its uuid.
+
+    Returns:
+        The job, or None if there is none.
+    """
+    return maybe(conn, "find_job", Job, job=job)
+
+
+def list_recent(
+    conn: Connection[Any], *, active_only: bool | None = None, max_rows: int | None = None
+) -> list[Job]:
+    """
+    List the newest jobs, newest first, after closing those that only look alive.
+
+    Raises:
+        psycopg.DataError: A negative number of rows.
+    """
+    return many(conn, "list_recent", Job, active_only=active_only, max_rows=max_rows)
+
+
+def count_recent_with_status(
+    conn: Connection[Any], status: JobStatus | str, *, hours: float | Decimal | None = None
+) -> int:
+    """
+    Count the jobs created in the last *hours* that are in *status* now.
+
+    Raises:
+        psycopg.DataError: Not a status, or a window that makes no sense.
+    """
+    return scalar(conn, "count_recent_with_status", int, status=status, hours=hours)
+
+
+def status_counts(
+    conn: Connection[Any], *, hours: float | Decimal | None = None
+) -> list[StatusCount]:
+    """
+    Count jobs by kind and state: active ones always, ended ones if they ended in the last *hours*.
+
+    Returns:
+        All six states of each kind that has such a job, zeros included.
+
+    Raises:
+        psycopg.DataError: A window that makes no sense.
+    """
+    return many(conn, "status_counts", StatusCount, hours=hours)
+
+
+def db_now(conn: Connection[Any]) -> datetime:
+    """Return the database's time, which is the one that counts; aware."""
+    return scalar(conn, "db_now", _same)
+
+
+def list_runners(conn: Connection[Any]) -> list[RunnerInfo]:
+    """List the runners that were ever registered and not deleted, oldest first."""
+    return view(conn, "runners", RunnerInfo, order_by="registered_at, uuid")
+
+
+def list_events(conn: Connection[Any], job: UUID) -> list[JobEvent]:
+    """List what happened to a job, oldest first; nothing for an unknown one."""
+    return view(conn, "job_events", JobEvent, order_by="at", job=job)
+
+
+def configuration(conn: Connection[Any]) -> Configuration:
+    """Return the settings in force."""
+    [row] = view(conn, "configuration", Configuration)
+    return row
+
+
+def _same(value: datetime) -> datetime:
+    return value

@@ -1,0 +1,177 @@
+"""Twins of the routines that run jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.types.json import Json, Jsonb
+
+from pycortex import _log
+from pycortex._call import many, scalar
+from pycortex._text import fit
+from pycortex.models import Job, JobStatus, RunnerJob, Verdict
+from pycortex.values import to_jsonb
+
+__all__ = [
+    "claim_jobs",
+    "finish_job",
+    "keep_runner",
+    "register_runner",
+    "retire_runner",
+    "set_running",
+    "step",
+]
+
+
+def register_runner(conn: Connection[Any], name: str, host: str, pid: int) -> UUID:
+    """
+    Enter a process that runs jobs; the session of *conn* holds its lease from now on.
+
+    Raises:
+        psycopg.DataError: A name or host that is too long.
+    """
+    return scalar(conn, "register_runner", _same, name=name, host=host, pid=pid)
+
+
+def keep_runner(conn: Connection[Any], runner: UUID) -> list[RunnerJob]:
+    """
+    Say that a runner lives.
+
+    Returns:
+        Its jobs that should stop.
+
+    Raises:
+        RunnerNotFound: There is no such runner, or it has retired.
+    """
+    return many(conn, "keep_runner", RunnerJob, runner=runner)
+
+
+def retire_runner(conn: Connection[Any], runner: UUID, *, message: str | None = None) -> int:
+    """
+    End a runner's registration; its unfinished jobs become interrupted, with *message*.
+
+    Returns:
+        How many jobs it left.
+
+    Raises:
+        RunnerNotFound: There is no such runner.
+    """
+    return scalar(conn, "retire_runner", int, runner=runner, message=_message(message))
+
+
+def claim_jobs(
+    conn: Connection[Any], runner: UUID, kinds: Sequence[str], *, max_jobs: int | None = None
+) -> list[Job]:
+    """
+    Take up to *max_jobs* ready jobs of these kinds from the queue; the runner runs them now.
+
+    Raises:
+        RunnerNotFound: There is no such runner, or it has retired.
+        psycopg.DataError: Fewer than one job asked for.
+    """
+    return many(conn, "claim_jobs", Job, runner=runner, kinds=list(kinds), max_jobs=max_jobs)
+
+
+def set_running(conn: Connection[Any], job: UUID, runner: UUID | None = None) -> bool:
+    """
+    Start one particular job.
+
+    Returns:
+        Whether this call took it from queued to running. False also for one whose time has not come
+        and for a follow-up whose predecessor still runs: it waits on, ask again.
+
+    Raises:
+        JobNotFound: There is no such job.
+        RunnerNotFound: There is no such runner, or it has retired.
+    """
+    return scalar(conn, "set_running", bool, job=job, runner=runner)
+
+
+def step(
+    conn: Connection[Any],
+    job: UUID,
+    current: int,
+    total: int | None = None,
+    *,
+    message: str | None = None,
+    attempt: int | None = None,
+) -> Verdict:
+    """
+    Record that *job* has done *current* of *total* units.
+
+    Args:
+        message: What it is doing; past 4000 characters cut in the middle.
+        attempt: The attempt that speaks; a lost one is told to stop.
+
+    Returns:
+        Whether to continue, wind down because somebody asked, or stop at once.
+
+    Raises:
+        JobNotFound: There is no such job.
+        psycopg.errors.LockNotAvailable: Somebody kept the row locked for 2 seconds.
+    """
+    return scalar(
+        conn,
+        "step",
+        Verdict,
+        job=job,
+        current=current,
+        total=total,
+        message=_message(message),
+        attempt=attempt,
+    )
+
+
+def finish_job(
+    conn: Connection[Any],
+    job: UUID,
+    status: JobStatus | str,
+    *,
+    message: str | None = None,
+    result: Any = None,
+    attempt: int | None = None,
+) -> bool:
+    """
+    Write how a job ended; safe to repeat.
+
+    Args:
+        status: succeeded, failed or cancelled.
+        message: How it ended; past 4000 characters cut in the middle.
+        result: What the body returned, converted as pycortex.values says. None: nothing is
+            recorded; ``Jsonb(None)`` records that nothing was returned.
+        attempt: The attempt that speaks.
+
+    Returns:
+        True: the job stands with this outcome. False: it is over with another one, which stands.
+
+    Raises:
+        ValueError: A result that is too large or too deep.
+        JobNotFound: There is no such job.
+        WrongState: It was never started.
+        AttemptLost: A newer attempt has the job.
+    """
+    if result is not None and not isinstance(result, Jsonb | Json):
+        result, warnings = to_jsonb(result)
+        for warning in warnings:
+            _log.logger.warning("job %s: %s", job, warning, extra={"job": job})
+    return scalar(
+        conn,
+        "finish_job",
+        bool,
+        job=job,
+        status=status,
+        message=_message(message),
+        result=result,
+        attempt=attempt,
+    )
+
+
+def _message(message: str | None) -> str | None:
+    return None if message is None else fit(message)
+
+
+def _same(value: UUID) -> UUID:
+    return value
