@@ -1,7 +1,7 @@
 -- Delete pg_cron's record of our own entry's runs, older than a day; nobody else's.
 --
 -- Called by   maintain
--- Returns     how many; 0 where pg_cron lives elsewhere
+-- Returns     how many; 0 where pg_cron lives elsewhere, or is closed to the owner of this schema
 
 create or replace function cortex.purge_cron_runs()
 returns integer
@@ -12,7 +12,9 @@ as $$
 declare
     v_deleted integer;
 begin
-    if not exists (select from pg_catalog.pg_extension as e where e.extname = 'pg_cron') then
+    if not exists (select from pg_catalog.pg_extension as e where e.extname = 'pg_cron')
+        or not has_schema_privilege(to_regnamespace('cron'), 'usage')
+    then
         return 0;
     end if;
 

@@ -3,7 +3,8 @@
 -- Called by   an operator, once
 -- Returns     the number of the entry in pg_cron
 -- Raises      0A000 pg_cron can't be called here (the hint says what to do),
---             28000 the owner of this schema can't log in; whatever pg_cron says of the schedule
+--             22023 the schedule isn't a cron line (pg_cron judges what has five fields),
+--             28000 the owner of this schema can't log in
 
 create or replace function cortex.schedule_maintenance(schedule text default '* * * * *')
 returns bigint
@@ -13,6 +14,12 @@ security definer
 set search_path = ''
 as $$
 begin
+    -- Some versions of pg_cron read five fields and drop a sixth without a word.
+    if array_length(regexp_split_to_array(btrim(schedule_maintenance.schedule), '\s+'), 1) > 5 then
+        raise exception 'schedule % has more than five fields', schedule_maintenance.schedule
+            using errcode = '22023', hint = 'Give minute, hour, day, month and weekday: * * * * *';
+    end if;
+
     perform cortex.require_cron();
 
     if not (select r.rolcanlogin from pg_catalog.pg_roles as r where r.rolname = current_user) then
