@@ -21,7 +21,10 @@ security definer
 set search_path = ''
 as $$
 declare
-    v_message constant pg_catalog.text := cortex.clip(coalesce(finish_job.message, ''));
+    v_message constant pg_catalog.text := case
+        when length(finish_job.message) > 4000 then cortex.clip(finish_job.message)
+        else coalesce(finish_job.message, '')
+    end;
     v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_job cortex.job;
 begin

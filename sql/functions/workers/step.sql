@@ -30,7 +30,11 @@ begin
     update cortex.job as j
     set progress_current = step.current,
         progress_total = step.total,
-        message = cortex.clip(coalesce(step.message, '')),
+        -- The call costs as much as the rest of this statement; few messages need it.
+        message = case
+            when length(step.message) > 4000 then cortex.clip(step.message)
+            else coalesce(step.message, '')
+        end,
         updated_at = clock_timestamp()
     where j.uuid = step.job
         and j.status = 'running'
