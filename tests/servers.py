@@ -361,6 +361,26 @@ def reachable(bindir: Path, as_user: tuple[str, str] | None, folder: Path) -> Pa
     return bindir
 
 
+def require_extension(bindir: Path, name: str) -> None:
+    """
+    See that the PostgreSQL in *bindir* has the extension *name*.
+
+    Raises:
+        Unavailable: It hasn't.
+    """
+    answer = subprocess.run(
+        [bindir / "pg_config", "--sharedir", "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    sharedir, _, version = answer.stdout.strip().partition("\n")
+    if not Path(sharedir or "/nonexistent", "extension", f"{name}.control").exists():
+        major = version.removeprefix("PostgreSQL ").split(".")[0] or "15"
+        package = f"postgresql-{major}-{name.removeprefix('pg_').replace('_', '-')}"
+        raise Unavailable(f"the extension {name} isn't installed: on Debian, the package {package}")
+
+
 def open_server() -> Server:
     """
     Start, or connect to, the server that the environment asks for or the machine allows.

@@ -1,0 +1,30 @@
+"""plpgsql_check finds nothing in any routine; here, because some of them call pg_cron."""
+
+from __future__ import annotations
+
+import pytest
+
+CHECK = """
+select p.oid::regprocedure::text, c.*
+from pg_proc as p
+join pg_language as l on l.oid = p.prolang and l.lanname = 'plpgsql'
+left join pg_trigger as t on t.tgfoid = p.oid and not t.tgisinternal
+cross join plpgsql_check_function(
+    funcoid => p.oid, relid => coalesce(t.tgrelid, 0), fatal_errors => false,
+    other_warnings => true, extra_warnings => true, security_warnings => true
+) as c
+where p.pronamespace::regnamespace::text in ('cortex', 'corpus')
+"""
+
+
+def test_finds_nothing(home):
+    (there,) = home.execute(
+        "select exists (select from pg_available_extensions where name = 'plpgsql_check')"
+    ).fetchone()
+    if not there:
+        pytest.skip("no extension plpgsql_check: on Debian, package postgresql-15-plpgsql-check")
+    home.execute("create extension plpgsql_check")
+
+    complaints = home.execute(CHECK).fetchall()
+
+    assert not complaints, "\n".join(": ".join(complaint) for complaint in complaints)

@@ -1,0 +1,27 @@
+"""unschedule_maintenance in the database in which pg_cron lives."""
+
+from __future__ import annotations
+
+OURS = "select jobname from cron.job where database = 'cronhome'"
+
+
+def test_takes_the_entry_off_again(home):
+    home.execute("select cortex.schedule_maintenance()")
+
+    (there_was_one,) = home.execute("select cortex.unschedule_maintenance()").fetchone()
+
+    assert there_was_one is True
+    assert home.execute(OURS).fetchall() == []
+
+
+def test_says_that_there_was_no_entry_to_take_off(home):
+    assert home.execute("select cortex.unschedule_maintenance()").fetchone() == (False,)
+
+
+def test_leaves_the_entries_of_others_alone(home):
+    home.execute("select cron.schedule('theirs', '0 3 * * *', 'select 1')")
+    home.execute("select cortex.schedule_maintenance()")
+
+    home.execute("select cortex.unschedule_maintenance()")
+
+    assert home.execute(OURS).fetchall() == [("theirs",)]

@@ -1,0 +1,1363 @@
+CREATE SCHEMA corpus;
+
+COMMENT ON SCHEMA corpus IS 'Documents, the messages of their conversion logs, and reports over them.';
+
+CREATE SCHEMA cortex;
+
+COMMENT ON SCHEMA cortex IS 'Background jobs: one row is one job (pycortex).';
+
+CREATE TYPE corpus.grain AS ENUM (
+    'total',
+    'category',
+    'what'
+);
+
+COMMENT ON TYPE corpus.grain IS 'How fine a row of a report counts: the whole slice, one category, or one (category, what).';
+
+CREATE TYPE cortex.debounce_mode AS ENUM (
+    'active',
+    'queued'
+);
+
+COMMENT ON TYPE cortex.debounce_mode IS 'Which jobs of a scope keep a new one out: any active job, or only one that still waits.';
+
+CREATE TYPE cortex.job_status AS ENUM (
+    'queued',
+    'running',
+    'succeeded',
+    'failed',
+    'interrupted',
+    'cancelled'
+);
+
+COMMENT ON TYPE cortex.job_status IS 'Life of a job: queued and running are active, the other four are terminal.';
+
+CREATE DOMAIN cortex."json_object" AS jsonb
+	CONSTRAINT json_object_is_an_object CHECK ((jsonb_typeof(VALUE) = 'object'::text));
+
+COMMENT ON DOMAIN cortex."json_object" IS 'A JSON object, not another JSON value.';
+
+CREATE TYPE cortex.verdict AS ENUM (
+    'continue',
+    'cancel',
+    'stop'
+);
+
+COMMENT ON TYPE cortex.verdict IS 'What a job hears when it steps: go on, wind down because somebody asked, or stop: the job is no longer yours.';
+
+CREATE FUNCTION corpus.check_name(name text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.check_name(name text) IS 'Raises unless this can be the name of a corpus or a service.';
+
+CREATE FUNCTION corpus.invalidate_all() RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.invalidate_all() IS 'Drops all cached reports; returns how many rows.';
+
+CREATE FUNCTION corpus.invalidate_scope(corpus_id integer, service_id integer) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.invalidate_scope(corpus_id integer, service_id integer) IS 'Drops the cached reports of one corpus and service; returns how many rows.';
+
+CREATE FUNCTION corpus.lock_slice(corpus_id integer, service_id integer, severity text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.lock_slice(corpus_id integer, service_id integer, severity text) IS 'Holds one slice of the report cache, or with severity null all five of a corpus and service, until the transaction ends.';
+
+CREATE FUNCTION corpus.open_corpus(name text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.open_corpus(name text) IS 'Returns the id of the corpus of this name, which it makes when there is none.';
+
+CREATE FUNCTION corpus.open_service(name text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.open_service(name text) IS 'Returns the id of the service of this name, which it makes when there is none.';
+
+CREATE FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) IS 'Counts one slice of the reports anew and replaces it in one go; returns the rows written.';
+
+CREATE FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) RETURNS TABLE(entry text, task_id bigint, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) IS 'Stores documents with their statuses, new ones and ones that are there, without messages; returns the task of each.';
+
+CREATE FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) RETURNS TABLE(grain corpus.grain, category text, what text, task_count bigint, message_count bigint, computed_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) IS 'The cached counts of one corpus, service and severity: total, categories, and what is in each; empty when they were not populated.';
+
+CREATE FUNCTION corpus.require_slice(corpus_id integer, service_id integer, severity text) RETURNS void
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.require_slice(corpus_id integer, service_id integer, severity text) IS 'Raises unless there are such a corpus and service, and severity is one.';
+
+CREATE FUNCTION corpus.severity_log(severity text) RETURNS regclass
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.severity_log(severity text) IS 'The table that holds the messages of a severity: info, warning, error, fatal or invalid.';
+
+CREATE FUNCTION cortex.check_spawn(kind text, actor text, params jsonb, debounce_scope jsonb, run_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.check_spawn(kind text, actor text, params jsonb, debounce_scope jsonb, run_at timestamp with time zone) IS 'Raises unless these arguments make a job.';
+
+CREATE FUNCTION cortex.clock() RETURNS timestamp with time zone
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.clock() IS 'The database''s current time, for use in views.';
+
+CREATE TABLE cortex.job (
+    id bigint NOT NULL,
+    uuid uuid DEFAULT gen_random_uuid() NOT NULL,
+    kind text NOT NULL,
+    status cortex.job_status DEFAULT 'queued'::cortex.job_status NOT NULL,
+    progress_current bigint DEFAULT 0 NOT NULL,
+    progress_total bigint,
+    message text DEFAULT ''::text NOT NULL,
+    actor text DEFAULT ''::text NOT NULL,
+    params cortex."json_object" DEFAULT '{}'::jsonb NOT NULL,
+    result jsonb,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    attempt integer DEFAULT 0 NOT NULL,
+    priority integer DEFAULT 0 NOT NULL,
+    run_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    debounce_scope cortex."json_object",
+    debounce_on cortex.debounce_mode DEFAULT 'active'::cortex.debounce_mode NOT NULL,
+    runner uuid,
+    cancel_requested_at timestamp with time zone,
+    CONSTRAINT job_actor_is_at_most_200_characters CHECK ((length(actor) <= 200)),
+    CONSTRAINT job_attempt_is_not_negative CHECK ((attempt >= 0)),
+    CONSTRAINT job_finished_not_before_started CHECK ((finished_at >= started_at)),
+    CONSTRAINT job_kind_is_1_to_200_characters CHECK (((length(kind) >= 1) AND (length(kind) <= 200))),
+    CONSTRAINT job_message_is_at_most_4000_characters CHECK ((length(message) <= 4000)),
+    CONSTRAINT job_outcome_of_a_body_implies_started CHECK (((status <> ALL (ARRAY['succeeded'::cortex.job_status, 'failed'::cortex.job_status])) OR (started_at IS NOT NULL))),
+    CONSTRAINT job_running_implies_started CHECK (((status <> 'running'::cortex.job_status) OR (started_at IS NOT NULL))),
+    CONSTRAINT job_terminal_exactly_when_finished CHECK (((status = ANY (ARRAY['queued'::cortex.job_status, 'running'::cortex.job_status])) = (finished_at IS NULL)))
+);
+
+COMMENT ON TABLE cortex.job IS 'One row is one job. Private: callers use the routines and the view cortex.jobs.';
+
+COMMENT ON COLUMN cortex.job.id IS 'Order of arrival, and tie-break of every listing; uuid is the name for the outside.';
+
+COMMENT ON COLUMN cortex.job.message IS 'What the job is doing, or how it ended.';
+
+COMMENT ON COLUMN cortex.job.result IS 'What the body returned. SQL null: nothing recorded; JSON null: the body returned nothing.';
+
+COMMENT ON COLUMN cortex.job.updated_at IS 'Last sign of life of the body: its spawn, start, last step or finish.';
+
+COMMENT ON COLUMN cortex.job.attempt IS 'How often the job was started; the fence that keeps a lost attempt from stepping or finishing.';
+
+COMMENT ON COLUMN cortex.job.run_at IS 'Not to be claimed before.';
+
+COMMENT ON COLUMN cortex.job.debounce_scope IS 'Null: not debounced. An object: the scope within which its kind is debounced; jsonb equality.';
+
+COMMENT ON COLUMN cortex.job.runner IS 'Whose job it is: set at spawn (no worker claims it) or by the claim.';
+
+COMMENT ON CONSTRAINT job_terminal_exactly_when_finished ON cortex.job IS 'A job that is over says when; one that says when is over.';
+
+CREATE VIEW cortex.jobs AS
+ SELECT uuid,
+    kind,
+    status,
+        CASE status
+            WHEN 'queued'::cortex.job_status THEN 'pending'::text
+            WHEN 'succeeded'::cortex.job_status THEN 'ok'::text
+            ELSE (status)::text
+        END AS health,
+    progress_current,
+    progress_total,
+    message,
+    actor,
+    (params)::jsonb AS params,
+    result,
+    created_at,
+    updated_at,
+    started_at,
+    finished_at,
+    (GREATEST(COALESCE(EXTRACT(epoch FROM (COALESCE(finished_at, updated_at) - started_at)), (0)::numeric), (0)::numeric))::double precision AS duration_seconds,
+    (GREATEST(EXTRACT(epoch FROM (cortex.clock() - updated_at)), (0)::numeric))::double precision AS seconds_since_update,
+    attempt,
+    priority,
+    run_at,
+    (debounce_scope)::jsonb AS debounce_scope,
+    runner,
+    cancel_requested_at
+   FROM cortex.job j;
+
+COMMENT ON VIEW cortex.jobs IS 'All jobs, one row each, with what people ask about them.';
+
+COMMENT ON COLUMN cortex.jobs.health IS 'ok, failed, interrupted, cancelled, pending or running.';
+
+COMMENT ON COLUMN cortex.jobs.duration_seconds IS 'From start to finish, to the last sign of life while it runs; 0 before the start.';
+
+COMMENT ON COLUMN cortex.jobs.seconds_since_update IS 'Age of the last sign of life, by the clock of the database.';
+
+CREATE FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer DEFAULT 1) RETURNS SETOF cortex.jobs
+    LANGUAGE plpgsql SECURITY DEFINER ROWS 1
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer) IS 'Takes ready jobs of these kinds from the queue for a runner.';
+
+CREATE FUNCTION cortex.clip(whole text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.clip(whole text) IS 'A text of at most 4000 characters, cut in the middle with a visible mark.';
+
+CREATE FUNCTION cortex.configure(stale_after interval DEFAULT NULL::interval, keep interval DEFAULT NULL::interval, runner_beat interval DEFAULT NULL::interval, runner_grace interval DEFAULT NULL::interval) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.configure(stale_after interval, keep interval, runner_beat interval, runner_grace interval) IS 'Sets defaults and the rhythm of runners; what is left out stays.';
+
+CREATE FUNCTION cortex.configure_kind(kind text, stale_after interval DEFAULT NULL::interval, keep interval DEFAULT NULL::interval) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.configure_kind(kind text, stale_after interval, keep interval) IS 'Sets what one kind does otherwise than the settings; what is left out stays.';
+
+CREATE FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric DEFAULT 24) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric) IS 'Jobs created in the last so many hours that are in this state now.';
+
+CREATE FUNCTION cortex.cron_entry() RETURNS text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.cron_entry() IS 'Name of the pg_cron entry that runs the upkeep of this database.';
+
+CREATE FUNCTION cortex.db_now() RETURNS timestamp with time zone
+    LANGUAGE sql SECURITY DEFINER PARALLEL SAFE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.db_now() IS 'The database''s current time.';
+
+CREATE FUNCTION cortex.find_job(job uuid) RETURNS SETOF cortex.jobs
+    LANGUAGE plpgsql SECURITY DEFINER ROWS 1 PARALLEL SAFE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.find_job(job uuid) IS 'The job with this uuid, if there is one.';
+
+CREATE FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message text DEFAULT ''::text, result jsonb DEFAULT NULL::jsonb, attempt integer DEFAULT NULL::integer) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message text, result jsonb, attempt integer) IS 'Writes the outcome of a job; final unless the job was only presumed dead.';
+
+CREATE FUNCTION cortex.in_words(span interval) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.in_words(span interval) IS 'A span of time in words, for messages.';
+
+CREATE FUNCTION cortex.interrupt_abandoned(candidates bigint[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.interrupt_abandoned(candidates bigint[]) IS 'Ends those of the given jobs whose runner is gone.';
+
+CREATE FUNCTION cortex.interrupt_active(runner uuid, message text) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.interrupt_active(runner uuid, message text) IS 'Interrupts all active jobs, or those of one runner.';
+
+CREATE FUNCTION cortex.interrupt_orphans(runner uuid DEFAULT NULL::uuid) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.interrupt_orphans(runner uuid) IS 'Interrupts all active jobs, or those of one runner.';
+
+CREATE FUNCTION cortex.interrupt_silent(candidates bigint[], older_than interval) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.interrupt_silent(candidates bigint[], older_than interval) IS 'Ends those of the given jobs that have been silent for too long.';
+
+CREATE FUNCTION cortex.keep_runner(runner uuid) RETURNS TABLE(job uuid, verdict cortex.verdict)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.keep_runner(runner uuid) IS 'A runner''s beat; returns its jobs that should stop.';
+
+CREATE FUNCTION cortex.list_recent(active_only boolean DEFAULT false, max_rows integer DEFAULT 50) RETURNS SETOF cortex.jobs
+    LANGUAGE plpgsql SECURITY DEFINER ROWS 50
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) IS 'The newest jobs, or the newest active ones; zombies are closed first.';
+
+CREATE FUNCTION cortex.lock_space() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.lock_space() IS 'First key of all advisory locks of this schema.';
+
+CREATE FUNCTION cortex.maintain() RETURNS TABLE(ran boolean, stale integer, orphaned integer, purged integer, cron_runs_purged integer)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.maintain() IS 'Closes stale and orphaned jobs, purges old ones, and notes that it ran.';
+
+CREATE FUNCTION cortex.maintenance_tables() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.maintenance_tables() IS 'The tables that reindex and analyze take when none are named.';
+
+CREATE FUNCTION cortex.purge_cron_runs() RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.purge_cron_runs() IS 'Deletes the record of our own pg_cron runs that ended over a day ago.';
+
+CREATE FUNCTION cortex.purge_jobs(older_than interval DEFAULT NULL::interval, batch_size integer DEFAULT 10000) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) IS 'Deletes one batch of finished jobs that are older than they are to be kept.';
+
+CREATE FUNCTION cortex.reap_orphans() RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.reap_orphans() IS 'Interrupts every active job whose runner is gone.';
+
+CREATE FUNCTION cortex.reap_stale(older_than interval DEFAULT NULL::interval) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.reap_stale(older_than interval) IS 'Interrupts running jobs that have been silent for longer than their kind allows, or than the given time.';
+
+CREATE FUNCTION cortex.record_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.record_event() IS 'Trigger: writes an event row and notifies at every change of state.';
+
+CREATE FUNCTION cortex.register_runner(name text, host text, pid integer) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.register_runner(name text, host text, pid integer) IS 'Enters a process that runs jobs; the calling session holds its lease.';
+
+CREATE FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) IS 'Whether a count of this slice of the reports is queued or running.';
+
+CREATE FUNCTION cortex.report_slice(corpus_id integer, service_id integer, severity text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.report_slice(corpus_id integer, service_id integer, severity text) IS 'The params of the job that counts one slice of the reports.';
+
+CREATE FUNCTION cortex.require_cron() RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.require_cron() IS 'Raises, with what to do, unless pg_cron can be called in this database.';
+
+CREATE FUNCTION cortex.require_job(job uuid) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.require_job(job uuid) IS 'Raises unless there is such a job.';
+
+CREATE FUNCTION cortex.require_reports() RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.require_reports() IS 'Raises unless schema corpus is installed.';
+
+CREATE FUNCTION cortex.require_runner(runner uuid) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.require_runner(runner uuid) IS 'Raises unless there is such a runner that has not retired.';
+
+CREATE FUNCTION cortex.require_severity(severity text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.require_severity(severity text) IS 'Raises unless this is a severity: info, warning, error, fatal or invalid.';
+
+CREATE FUNCTION cortex.resolve_tables(tables text[], catalogs boolean) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.resolve_tables(tables text[], catalogs boolean) IS 'The named tables, or by default the maintenance tables, qualified and quoted; raises for a name that is not a table.';
+
+CREATE FUNCTION cortex.retire_runner(runner uuid, message text DEFAULT ''::text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.retire_runner(runner uuid, message text) IS 'Ends a runner''s registration; its unfinished jobs become interrupted.';
+
+CREATE FUNCTION cortex.schedule_maintenance(schedule text DEFAULT '* * * * *'::text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.schedule_maintenance(schedule text) IS 'Puts the upkeep of this database on pg_cron; idempotent.';
+
+CREATE FUNCTION cortex.set_running(job uuid, runner uuid DEFAULT NULL::uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.set_running(job uuid, runner uuid) IS 'Takes one queued job to running; says whether it did.';
+
+CREATE FUNCTION cortex.spawn_analyze(actor text DEFAULT ''::text, tables text[] DEFAULT NULL::text[]) RETURNS TABLE(uuid uuid, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) IS 'Queues an ANALYZE of the named tables, or of the usual ones.';
+
+CREATE FUNCTION cortex.spawn_job(kind text, actor text DEFAULT ''::text, params jsonb DEFAULT '{}'::jsonb, debounce_scope jsonb DEFAULT NULL::jsonb, debounce_on cortex.debounce_mode DEFAULT 'active'::cortex.debounce_mode, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT 0, runner uuid DEFAULT NULL::uuid) RETURNS TABLE(uuid uuid, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) IS 'Queues a job, unless an active one of the same kind and debounce scope stands in its place.';
+
+CREATE FUNCTION cortex.spawn_reindex(actor text DEFAULT ''::text, tables text[] DEFAULT NULL::text[]) RETURNS TABLE(uuid uuid, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) IS 'Queues an online rebuild of the indexes of the named tables, or of the usual ones.';
+
+CREATE FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text DEFAULT ''::text) RETURNS TABLE(uuid uuid, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text) IS 'Queues the count of one slice of the reports: one corpus, service and severity.';
+
+CREATE FUNCTION cortex.spawn_report_refresh(actor text DEFAULT ''::text) RETURNS TABLE(uuid uuid, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.spawn_report_refresh(actor text) IS 'Queues the invalidation of all cached reports.';
+
+CREATE FUNCTION cortex.status_counts(hours numeric DEFAULT 24) RETURNS TABLE(kind text, status cortex.job_status, jobs bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.status_counts(hours numeric) IS 'Jobs by kind and state; terminal ones that ended in the last so many hours.';
+
+CREATE FUNCTION cortex.step(job uuid, current bigint, total bigint DEFAULT NULL::bigint, message text DEFAULT ''::text, attempt integer DEFAULT NULL::integer) RETURNS cortex.verdict
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    SET lock_timeout TO '2s'
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) IS 'Records progress and the heartbeat of a running job; says whether to go on.';
+
+CREATE FUNCTION cortex.unschedule_maintenance() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.unschedule_maintenance() IS 'Takes the upkeep of this database off pg_cron.';
+
+CREATE FUNCTION cortex.window_start(hours numeric) RETURNS timestamp with time zone
+    LANGUAGE plpgsql PARALLEL SAFE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.window_start(hours numeric) IS 'The instant at which a rolling window of so many hours begins.';
+
+CREATE TABLE corpus.corpora (
+    id integer NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT corpora_name_is_1_to_200_characters CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+);
+
+COMMENT ON TABLE corpus.corpora IS 'Collections of documents.';
+
+ALTER TABLE corpus.corpora ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.corpora_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.historical_tasks (
+    id bigint NOT NULL,
+    task_id bigint NOT NULL,
+    status integer NOT NULL,
+    saved_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT historical_tasks_status_is_known CHECK (((status >= '-5'::integer) AND (status <= 0)))
+);
+
+COMMENT ON TABLE corpus.historical_tasks IS 'What the status of a task was before it changed.';
+
+COMMENT ON COLUMN corpus.historical_tasks.saved_at IS 'When the task got another status.';
+
+ALTER TABLE corpus.historical_tasks ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.historical_tasks_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.log_errors (
+    id bigint NOT NULL,
+    task_id bigint NOT NULL,
+    category text,
+    what text,
+    details text,
+    CONSTRAINT log_errors_category_is_at_most_100_characters CHECK ((length(category) <= 100)),
+    CONSTRAINT log_errors_details_is_at_most_2000_characters CHECK ((length(details) <= 2000)),
+    CONSTRAINT log_errors_what_is_at_most_200_characters CHECK ((length(what) <= 200))
+);
+
+COMMENT ON TABLE corpus.log_errors IS 'Messages of severity error, one row each.';
+
+ALTER TABLE corpus.log_errors ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.log_errors_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.log_fatals (
+    id bigint NOT NULL,
+    task_id bigint NOT NULL,
+    category text,
+    what text,
+    details text,
+    CONSTRAINT log_fatals_category_is_at_most_100_characters CHECK ((length(category) <= 100)),
+    CONSTRAINT log_fatals_details_is_at_most_2000_characters CHECK ((length(details) <= 2000)),
+    CONSTRAINT log_fatals_what_is_at_most_200_characters CHECK ((length(what) <= 200))
+);
+
+COMMENT ON TABLE corpus.log_fatals IS 'Messages of severity fatal, one row each.';
+
+ALTER TABLE corpus.log_fatals ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.log_fatals_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.log_infos (
+    id bigint NOT NULL,
+    task_id bigint NOT NULL,
+    category text,
+    what text,
+    details text,
+    CONSTRAINT log_infos_category_is_at_most_100_characters CHECK ((length(category) <= 100)),
+    CONSTRAINT log_infos_details_is_at_most_2000_characters CHECK ((length(details) <= 2000)),
+    CONSTRAINT log_infos_what_is_at_most_200_characters CHECK ((length(what) <= 200))
+);
+
+COMMENT ON TABLE corpus.log_infos IS 'Messages of severity info, one row each.';
+
+ALTER TABLE corpus.log_infos ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.log_infos_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.log_invalids (
+    id bigint NOT NULL,
+    task_id bigint NOT NULL,
+    category text,
+    what text,
+    details text,
+    CONSTRAINT log_invalids_category_is_at_most_100_characters CHECK ((length(category) <= 100)),
+    CONSTRAINT log_invalids_details_is_at_most_2000_characters CHECK ((length(details) <= 2000)),
+    CONSTRAINT log_invalids_what_is_at_most_200_characters CHECK ((length(what) <= 200))
+);
+
+COMMENT ON TABLE corpus.log_invalids IS 'Why a document is invalid: no conversion log of it could be read.';
+
+ALTER TABLE corpus.log_invalids ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.log_invalids_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.log_warnings (
+    id bigint NOT NULL,
+    task_id bigint NOT NULL,
+    category text,
+    what text,
+    details text,
+    CONSTRAINT log_warnings_category_is_at_most_100_characters CHECK ((length(category) <= 100)),
+    CONSTRAINT log_warnings_details_is_at_most_2000_characters CHECK ((length(details) <= 2000)),
+    CONSTRAINT log_warnings_what_is_at_most_200_characters CHECK ((length(what) <= 200))
+);
+
+COMMENT ON TABLE corpus.log_warnings IS 'Messages of severity warning, one row each.';
+
+ALTER TABLE corpus.log_warnings ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.log_warnings_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.report_grain_cache (
+    id bigint NOT NULL,
+    corpus_id integer NOT NULL,
+    service_id integer NOT NULL,
+    severity text NOT NULL,
+    grain corpus.grain NOT NULL,
+    category text,
+    what text,
+    task_count bigint NOT NULL,
+    message_count bigint NOT NULL,
+    computed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT report_grain_cache_category_names_no_what CHECK (((grain <> 'category'::corpus.grain) OR (what IS NULL))),
+    CONSTRAINT report_grain_cache_only_a_total_is_empty CHECK (((task_count > 0) OR ((grain = 'total'::corpus.grain) AND (task_count = 0)))),
+    CONSTRAINT report_grain_cache_severity_is_known CHECK ((severity = ANY (ARRAY['info'::text, 'warning'::text, 'error'::text, 'fatal'::text, 'invalid'::text]))),
+    CONSTRAINT report_grain_cache_task_has_a_message CHECK ((message_count >= task_count)),
+    CONSTRAINT report_grain_cache_total_names_nothing CHECK (((grain <> 'total'::corpus.grain) OR ((category IS NULL) AND (what IS NULL))))
+);
+
+COMMENT ON TABLE corpus.report_grain_cache IS 'The counts that reports show, by slice: one corpus, service and severity. Every slice that was populated has its total row, an empty one too; a slice without one is cold.';
+
+COMMENT ON COLUMN corpus.report_grain_cache.grain IS 'What the row counts. A null in category or what means all of them only where the grain says so; else it is the name of the messages that have none.';
+
+COMMENT ON COLUMN corpus.report_grain_cache.task_count IS 'Distinct tasks.';
+
+COMMENT ON COLUMN corpus.report_grain_cache.computed_at IS 'When the slice was populated; one value per slice.';
+
+ALTER TABLE corpus.report_grain_cache ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.report_grain_cache_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.services (
+    id integer NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT services_name_is_1_to_200_characters CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+);
+
+COMMENT ON TABLE corpus.services IS 'What is done to documents, such as a conversion.';
+
+ALTER TABLE corpus.services ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.services_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.tasks (
+    id bigint NOT NULL,
+    corpus_id integer NOT NULL,
+    service_id integer NOT NULL,
+    status integer DEFAULT 0 NOT NULL,
+    entry text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT tasks_entry_is_1_to_2000_bytes CHECK (((octet_length(entry) >= 1) AND (octet_length(entry) <= 2000))),
+    CONSTRAINT tasks_status_is_known CHECK (((status >= '-5'::integer) AND (status <= 0)))
+);
+
+COMMENT ON TABLE corpus.tasks IS 'One document of one corpus under one service, and how it went.';
+
+COMMENT ON COLUMN corpus.tasks.status IS '0 to do, -1 no problem, -2 warning, -3 error, -4 fatal, -5 invalid: its worst message.';
+
+COMMENT ON COLUMN corpus.tasks.entry IS 'Name of the document: its path inside the corpus.';
+
+COMMENT ON CONSTRAINT tasks_entry_is_1_to_2000_bytes ON corpus.tasks IS 'Bytes, not characters: what still fits into an index row.';
+
+ALTER TABLE corpus.tasks ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.tasks_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cortex._yoyo_log (
+    id character varying(36) NOT NULL,
+    migration_hash character varying(64),
+    migration_id character varying(255),
+    operation character varying(10),
+    username character varying(255),
+    hostname character varying(255),
+    comment character varying(255),
+    created_at_utc timestamp with time zone
+);
+
+COMMENT ON TABLE cortex._yoyo_log IS 'When and by whom migrations were applied (yoyo-migrations).';
+
+CREATE TABLE cortex._yoyo_migration (
+    migration_hash character varying(64) NOT NULL,
+    migration_id character varying(255),
+    applied_at_utc timestamp with time zone
+);
+
+COMMENT ON TABLE cortex._yoyo_migration IS 'Migrations that were applied (yoyo-migrations).';
+
+CREATE TABLE cortex._yoyo_version (
+    version integer NOT NULL,
+    installed_at_utc timestamp with time zone
+);
+
+COMMENT ON TABLE cortex._yoyo_version IS 'Layout of these tables (yoyo-migrations).';
+
+CREATE TABLE cortex.settings (
+    only_row boolean DEFAULT true NOT NULL,
+    stale_after interval DEFAULT '02:00:00'::interval NOT NULL,
+    keep interval,
+    runner_beat interval DEFAULT '00:00:05'::interval NOT NULL,
+    runner_grace interval DEFAULT '00:00:30'::interval NOT NULL,
+    CONSTRAINT settings_beat_is_positive CHECK ((runner_beat > '00:00:00'::interval)),
+    CONSTRAINT settings_grace_outlasts_three_beats CHECK ((runner_grace >= (runner_beat * (3)::double precision))),
+    CONSTRAINT settings_is_one_row CHECK (only_row),
+    CONSTRAINT settings_keep_is_not_negative CHECK (((keep IS NULL) OR (keep >= '00:00:00'::interval))),
+    CONSTRAINT settings_stale_after_is_positive CHECK ((stale_after > '00:00:00'::interval))
+);
+
+COMMENT ON TABLE cortex.settings IS 'The defaults for every kind, and the rhythm of runners; one row.';
+
+COMMENT ON COLUMN cortex.settings.stale_after IS 'A running job that has not stepped for this long is presumed hung.';
+
+COMMENT ON COLUMN cortex.settings.keep IS 'How long finished jobs are kept; null keeps them for ever.';
+
+COMMENT ON COLUMN cortex.settings.runner_beat IS 'How often a runner says that it lives.';
+
+COMMENT ON COLUMN cortex.settings.runner_grace IS 'How long a runner without its lease may be silent before its jobs are orphans.';
+
+COMMENT ON CONSTRAINT settings_grace_outlasts_three_beats ON cortex.settings IS 'One or two lost beats must never look like a death.';
+
+CREATE VIEW cortex.configuration AS
+ SELECT stale_after,
+    keep,
+    runner_beat,
+    runner_grace
+   FROM cortex.settings s;
+
+COMMENT ON VIEW cortex.configuration IS 'The settings in force, one row; cortex.configure changes them.';
+
+CREATE TABLE cortex.event (
+    id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    from_status cortex.job_status,
+    to_status cortex.job_status NOT NULL,
+    attempt integer NOT NULL,
+    runner uuid,
+    actor text DEFAULT ''::text NOT NULL,
+    role text DEFAULT SESSION_USER NOT NULL,
+    message text DEFAULT ''::text NOT NULL
+);
+
+COMMENT ON TABLE cortex.event IS 'One row per change of state of a job. Private: callers use the view cortex.job_events.';
+
+COMMENT ON COLUMN cortex.event.from_status IS 'Null: the job was spawned.';
+
+COMMENT ON COLUMN cortex.event.actor IS 'Who asked, as the caller named them.';
+
+COMMENT ON COLUMN cortex.event.role IS 'The role that was logged in.';
+
+ALTER TABLE cortex.event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cortex.event_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE VIEW cortex.job_events AS
+ SELECT j.uuid AS job,
+    e.at,
+    e.from_status,
+    e.to_status,
+    e.attempt,
+    e.runner,
+    e.actor,
+    e.role,
+    e.message
+   FROM (cortex.event e
+     JOIN cortex.job j ON ((j.id = e.job_id)));
+
+COMMENT ON VIEW cortex.job_events IS 'One row per change of state: who started it, what happened, when.';
+
+ALTER TABLE cortex.job ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cortex.job_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cortex.kind (
+    name text NOT NULL,
+    stale_after interval,
+    keep interval,
+    CONSTRAINT kind_keep_is_not_negative CHECK ((keep >= '00:00:00'::interval)),
+    CONSTRAINT kind_name_is_1_to_200_characters CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT kind_stale_after_is_positive CHECK ((stale_after > '00:00:00'::interval))
+);
+
+COMMENT ON TABLE cortex.kind IS 'What one kind of job says otherwise than the settings; null means as the settings say. A kind needs no row.';
+
+CREATE TABLE cortex.runner (
+    uuid uuid DEFAULT gen_random_uuid() NOT NULL,
+    lease integer NOT NULL,
+    name text NOT NULL,
+    host text NOT NULL,
+    pid integer NOT NULL,
+    backend_pid integer,
+    registered_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    retired_at timestamp with time zone,
+    CONSTRAINT runner_host_is_at_most_255_characters CHECK ((length(host) <= 255)),
+    CONSTRAINT runner_name_is_1_to_200_characters CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+);
+
+COMMENT ON TABLE cortex.runner IS 'Processes that run job bodies. A row outlives its process, so that the jobs of a dead one are found.';
+
+COMMENT ON COLUMN cortex.runner.lease IS 'Second key of the session-level advisory lock that the process holds; the first is cortex.lock_space().';
+
+COMMENT ON COLUMN cortex.runner.backend_pid IS 'The session that holds the lease; null where a pooler made it meaningless and only seen_at counts.';
+
+COMMENT ON COLUMN cortex.runner.seen_at IS 'The last beat.';
+
+COMMENT ON COLUMN cortex.runner.retired_at IS 'When the process said goodbye itself; null while it lives or after it died.';
+
+ALTER TABLE cortex.runner ALTER COLUMN lease ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cortex.runner_lease_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE VIEW cortex.runners AS
+ SELECT uuid,
+    name,
+    host,
+    pid,
+    registered_at,
+    seen_at,
+    retired_at,
+    ((retired_at IS NULL) AND ((seen_at >= (cortex.clock() - ( SELECT s.runner_grace
+           FROM cortex.settings s))) OR (EXISTS ( SELECT
+           FROM pg_locks l
+          WHERE ((l.locktype = 'advisory'::text) AND (l.database = ( SELECT d.oid
+                   FROM pg_database d
+                  WHERE (d.datname = current_database()))) AND (l.classid = (cortex.lock_space())::oid) AND (l.objid = (r.lease)::oid) AND (l.objsubid = 2) AND l.granted AND (l.pid = r.backend_pid)))))) AS alive
+   FROM cortex.runner r;
+
+COMMENT ON VIEW cortex.runners IS 'Processes that run or ran job bodies.';
+
+COMMENT ON COLUMN cortex.runners.alive IS 'False once it retired, or its lease is free and its last beat older than the grace.';
+
+CREATE TABLE cortex.upkeep (
+    only_row boolean DEFAULT true NOT NULL,
+    last_run_at timestamp with time zone,
+    last_role text,
+    stale integer DEFAULT 0 NOT NULL,
+    orphaned integer DEFAULT 0 NOT NULL,
+    purged integer DEFAULT 0 NOT NULL,
+    CONSTRAINT upkeep_is_one_row CHECK (only_row)
+);
+
+COMMENT ON TABLE cortex.upkeep IS 'The last run of cortex.maintain(); one row.';
+
+CREATE VIEW cortex.upkeep_record AS
+ SELECT last_run_at,
+    last_role,
+    stale,
+    orphaned,
+    purged
+   FROM cortex.upkeep u;
+
+COMMENT ON VIEW cortex.upkeep_record IS 'The last run of cortex.maintain() and what it did; one row.';
+
+CREATE TABLE cortex.yoyo_lock (
+    locked integer DEFAULT 1 NOT NULL,
+    ctime timestamp with time zone,
+    pid integer NOT NULL
+);
+
+COMMENT ON TABLE cortex.yoyo_lock IS 'Lock row of yoyo-migrations. Stays empty: an installation holds a transaction-level advisory lock.';
+
+ALTER TABLE ONLY corpus.corpora
+    ADD CONSTRAINT corpora_name_key UNIQUE (name);
+
+ALTER TABLE ONLY corpus.corpora
+    ADD CONSTRAINT corpora_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.historical_tasks
+    ADD CONSTRAINT historical_tasks_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.log_errors
+    ADD CONSTRAINT log_errors_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.log_fatals
+    ADD CONSTRAINT log_fatals_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.log_infos
+    ADD CONSTRAINT log_infos_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.log_invalids
+    ADD CONSTRAINT log_invalids_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.log_warnings
+    ADD CONSTRAINT log_warnings_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.report_grain_cache
+    ADD CONSTRAINT report_grain_cache_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.services
+    ADD CONSTRAINT services_name_key UNIQUE (name);
+
+ALTER TABLE ONLY corpus.services
+    ADD CONSTRAINT services_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.tasks
+    ADD CONSTRAINT tasks_entry_key UNIQUE (corpus_id, service_id, entry);
+
+COMMENT ON CONSTRAINT tasks_entry_key ON corpus.tasks IS 'A document is one task per service. Serves the import, which looks documents up by name.';
+
+ALTER TABLE ONLY corpus.tasks
+    ADD CONSTRAINT tasks_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cortex._yoyo_log
+    ADD CONSTRAINT _yoyo_log_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cortex._yoyo_migration
+    ADD CONSTRAINT _yoyo_migration_pkey PRIMARY KEY (migration_hash);
+
+ALTER TABLE ONLY cortex._yoyo_version
+    ADD CONSTRAINT _yoyo_version_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY cortex.event
+    ADD CONSTRAINT event_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cortex.job
+    ADD CONSTRAINT job_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cortex.job
+    ADD CONSTRAINT job_uuid_key UNIQUE (uuid);
+
+ALTER TABLE ONLY cortex.kind
+    ADD CONSTRAINT kind_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY cortex.runner
+    ADD CONSTRAINT runner_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY cortex.settings
+    ADD CONSTRAINT settings_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY cortex.upkeep
+    ADD CONSTRAINT upkeep_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY cortex.yoyo_lock
+    ADD CONSTRAINT yoyo_lock_pkey PRIMARY KEY (locked);
+
+CREATE INDEX historical_tasks_task_idx ON corpus.historical_tasks USING btree (task_id, saved_at);
+
+COMMENT ON INDEX corpus.historical_tasks_task_idx IS 'The history of one task; and the cascade when a task is deleted.';
+
+CREATE INDEX log_errors_task_idx ON corpus.log_errors USING btree (task_id);
+
+COMMENT ON INDEX corpus.log_errors_task_idx IS 'corpus.populate_scope, and the import that replaces a document: the messages of a task.';
+
+CREATE INDEX log_fatals_task_idx ON corpus.log_fatals USING btree (task_id);
+
+COMMENT ON INDEX corpus.log_fatals_task_idx IS 'corpus.populate_scope, and the import that replaces a document: the messages of a task.';
+
+CREATE INDEX log_infos_task_idx ON corpus.log_infos USING btree (task_id);
+
+COMMENT ON INDEX corpus.log_infos_task_idx IS 'corpus.populate_scope, and the import that replaces a document: the messages of a task.';
+
+CREATE INDEX log_invalids_task_idx ON corpus.log_invalids USING btree (task_id);
+
+COMMENT ON INDEX corpus.log_invalids_task_idx IS 'corpus.populate_scope, and the import that replaces a document: the messages of a task.';
+
+CREATE INDEX log_warnings_task_idx ON corpus.log_warnings USING btree (task_id);
+
+COMMENT ON INDEX corpus.log_warnings_task_idx IS 'corpus.populate_scope, and the import that replaces a document: the messages of a task.';
+
+CREATE UNIQUE INDEX report_grain_cache_key ON corpus.report_grain_cache USING btree (corpus_id, service_id, severity, grain, ((category IS NULL)), COALESCE(category, ''::text), ((what IS NULL)), COALESCE(what, ''::text));
+
+COMMENT ON INDEX corpus.report_grain_cache_key IS 'corpus.report_slice, corpus.populate_scope, corpus.invalidate_scope: the rows of a slice, each counted once.';
+
+CREATE INDEX tasks_status_idx ON corpus.tasks USING btree (corpus_id, service_id, status) INCLUDE (id);
+
+COMMENT ON INDEX corpus.tasks_status_idx IS 'corpus.populate_scope: the tasks of a scope that a severity takes.';
+
+CREATE INDEX event_job_idx ON cortex.event USING btree (job_id, id);
+
+COMMENT ON INDEX cortex.event_job_idx IS 'job_events: the history of one job; and the cascade of purge_jobs.';
+
+CREATE INDEX job_active_idx ON cortex.job USING btree (created_at DESC, id DESC) WHERE (status = ANY (ARRAY['queued'::cortex.job_status, 'running'::cortex.job_status]));
+
+COMMENT ON INDEX cortex.job_active_idx IS 'list_recent(active_only), reap_stale, status_counts: the few jobs that are not over.';
+
+CREATE INDEX job_claim_idx ON cortex.job USING btree (priority DESC, run_at, id) WHERE ((status = 'queued'::cortex.job_status) AND (runner IS NULL));
+
+COMMENT ON INDEX cortex.job_claim_idx IS 'claim_jobs: what anybody may take, in the order it is taken.';
+
+CREATE INDEX job_created_idx ON cortex.job USING btree (created_at DESC, id DESC);
+
+COMMENT ON INDEX cortex.job_created_idx IS 'list_recent: newest first.';
+
+CREATE UNIQUE INDEX job_debounce_queued_key ON cortex.job USING btree (kind, debounce_scope) WHERE ((debounce_scope IS NOT NULL) AND (status = 'queued'::cortex.job_status));
+
+COMMENT ON INDEX cortex.job_debounce_queued_key IS 'spawn_job: at most one job of a kind and scope waits.';
+
+CREATE UNIQUE INDEX job_debounce_running_key ON cortex.job USING btree (kind, debounce_scope) WHERE ((debounce_scope IS NOT NULL) AND ((status = 'running'::cortex.job_status) OR ((status = 'queued'::cortex.job_status) AND (debounce_on = 'active'::cortex.debounce_mode))));
+
+COMMENT ON INDEX cortex.job_debounce_running_key IS 'spawn_job, claim_jobs: at most one job of a kind and scope runs, and none of mode active waits beside it.';
+
+CREATE INDEX job_finished_idx ON cortex.job USING btree (finished_at, id) WHERE (finished_at IS NOT NULL);
+
+COMMENT ON INDEX cortex.job_finished_idx IS 'status_counts, purge_jobs: what ended in a window, oldest first.';
+
+CREATE INDEX job_runner_idx ON cortex.job USING btree (runner) WHERE ((status = ANY (ARRAY['queued'::cortex.job_status, 'running'::cortex.job_status])) AND (runner IS NOT NULL));
+
+COMMENT ON INDEX cortex.job_runner_idx IS 'keep_runner, retire_runner, interrupt_orphans: the active jobs of one runner.';
+
+CREATE INDEX job_status_created_idx ON cortex.job USING btree (status, created_at);
+
+COMMENT ON INDEX cortex.job_status_created_idx IS 'count_recent_with_status: a window of one status.';
+
+CREATE TRIGGER job_records_its_changes AFTER INSERT OR UPDATE OF status ON cortex.job FOR EACH ROW EXECUTE FUNCTION cortex.record_event();
+
+COMMENT ON TRIGGER job_records_its_changes ON cortex.job IS 'No routine can change a state without a trace. Heartbeats do not set status, so they do not pay for it.';
+
+ALTER TABLE ONLY corpus.historical_tasks
+    ADD CONSTRAINT historical_tasks_task_fkey FOREIGN KEY (task_id) REFERENCES corpus.tasks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY corpus.log_errors
+    ADD CONSTRAINT log_errors_task_fkey FOREIGN KEY (task_id) REFERENCES corpus.tasks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY corpus.log_fatals
+    ADD CONSTRAINT log_fatals_task_fkey FOREIGN KEY (task_id) REFERENCES corpus.tasks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY corpus.log_infos
+    ADD CONSTRAINT log_infos_task_fkey FOREIGN KEY (task_id) REFERENCES corpus.tasks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY corpus.log_invalids
+    ADD CONSTRAINT log_invalids_task_fkey FOREIGN KEY (task_id) REFERENCES corpus.tasks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY corpus.log_warnings
+    ADD CONSTRAINT log_warnings_task_fkey FOREIGN KEY (task_id) REFERENCES corpus.tasks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY corpus.report_grain_cache
+    ADD CONSTRAINT report_grain_cache_corpus_fkey FOREIGN KEY (corpus_id) REFERENCES corpus.corpora(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY corpus.report_grain_cache
+    ADD CONSTRAINT report_grain_cache_service_fkey FOREIGN KEY (service_id) REFERENCES corpus.services(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY corpus.tasks
+    ADD CONSTRAINT tasks_corpus_fkey FOREIGN KEY (corpus_id) REFERENCES corpus.corpora(id);
+
+ALTER TABLE ONLY corpus.tasks
+    ADD CONSTRAINT tasks_service_fkey FOREIGN KEY (service_id) REFERENCES corpus.services(id);
+
+ALTER TABLE ONLY cortex.event
+    ADD CONSTRAINT event_job_fkey FOREIGN KEY (job_id) REFERENCES cortex.job(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY cortex.job
+    ADD CONSTRAINT job_runner_fkey FOREIGN KEY (runner) REFERENCES cortex.runner(uuid);
+
+GRANT USAGE ON SCHEMA cortex TO cortex_reader;
+GRANT USAGE ON SCHEMA cortex TO cortex_producer;
+GRANT USAGE ON SCHEMA cortex TO cortex_runner;
+GRANT USAGE ON SCHEMA cortex TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.check_spawn(kind text, actor text, params jsonb, debounce_scope jsonb, run_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.clock() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.clock() TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.clock() TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.clock() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.clock() TO cortex_admin;
+
+GRANT SELECT ON TABLE cortex.jobs TO cortex_reader;
+GRANT SELECT ON TABLE cortex.jobs TO cortex_producer;
+GRANT SELECT ON TABLE cortex.jobs TO cortex_runner;
+GRANT SELECT ON TABLE cortex.jobs TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.clip(whole text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.configure(stale_after interval, keep interval, runner_beat interval, runner_grace interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.configure(stale_after interval, keep interval, runner_beat interval, runner_grace interval) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.configure_kind(kind text, stale_after interval, keep interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.configure_kind(kind text, stale_after interval, keep interval) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.cron_entry() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.db_now() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.db_now() TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.db_now() TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.db_now() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.db_now() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.find_job(job uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.find_job(job uuid) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.find_job(job uuid) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.find_job(job uuid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.find_job(job uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message text, result jsonb, attempt integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message text, result jsonb, attempt integer) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message text, result jsonb, attempt integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.in_words(span interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.interrupt_abandoned(candidates bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.interrupt_active(runner uuid, message text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.interrupt_orphans(runner uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.interrupt_orphans(runner uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.interrupt_silent(candidates bigint[], older_than interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.keep_runner(runner uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.keep_runner(runner uuid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.keep_runner(runner uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.lock_space() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.lock_space() TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.lock_space() TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.lock_space() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.lock_space() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.maintain() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.maintain() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.maintain() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.maintenance_tables() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.purge_cron_runs() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.reap_orphans() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.reap_stale(older_than interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.reap_stale(older_than interval) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.record_event() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.report_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.require_cron() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.require_job(job uuid) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.require_reports() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.require_runner(runner uuid) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.require_severity(severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.resolve_tables(tables text[], catalogs boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.retire_runner(runner uuid, message text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.retire_runner(runner uuid, message text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.retire_runner(runner uuid, message text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.schedule_maintenance(schedule text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.schedule_maintenance(schedule text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.spawn_report_refresh(actor text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.spawn_report_refresh(actor text) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.spawn_report_refresh(actor text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.spawn_report_refresh(actor text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.status_counts(hours numeric) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.status_counts(hours numeric) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.status_counts(hours numeric) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.status_counts(hours numeric) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.status_counts(hours numeric) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.unschedule_maintenance() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.unschedule_maintenance() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.window_start(hours numeric) FROM PUBLIC;
+
+GRANT SELECT ON TABLE cortex.configuration TO cortex_reader;
+GRANT SELECT ON TABLE cortex.configuration TO cortex_producer;
+GRANT SELECT ON TABLE cortex.configuration TO cortex_runner;
+GRANT SELECT ON TABLE cortex.configuration TO cortex_admin;
+
+GRANT SELECT ON TABLE cortex.job_events TO cortex_reader;
+GRANT SELECT ON TABLE cortex.job_events TO cortex_producer;
+GRANT SELECT ON TABLE cortex.job_events TO cortex_runner;
+GRANT SELECT ON TABLE cortex.job_events TO cortex_admin;
+
+GRANT SELECT ON TABLE cortex.runners TO cortex_reader;
+GRANT SELECT ON TABLE cortex.runners TO cortex_producer;
+GRANT SELECT ON TABLE cortex.runners TO cortex_runner;
+GRANT SELECT ON TABLE cortex.runners TO cortex_admin;
+
+GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_reader;
+GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_producer;
+GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_runner;
+GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_admin;
