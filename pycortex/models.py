@@ -15,10 +15,12 @@ __all__ = [
     "JobEvent",
     "JobStatus",
     "Maintenance",
+    "ReportRow",
     "RunnerInfo",
     "RunnerJob",
     "Spawned",
     "StatusCount",
+    "StoredTask",
     "Verdict",
 ]
 
@@ -160,3 +162,33 @@ class Configuration:
     keep: timedelta | None
     runner_beat: timedelta
     runner_grace: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTask:
+    """One document that was put on the books; with created false it was there already."""
+
+    entry: str
+    task_id: int
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """
+    One row of a report.
+
+    Attributes:
+        grain: ``total``, ``category`` or ``what``: what is counted. None in *category* or *what*
+            means all of them only where the grain says so; else it names the messages that have
+            none.
+        task_count: Distinct tasks.
+        computed_at: When they were counted; the same in every row of a slice.
+    """
+
+    grain: str
+    category: str | None
+    what: str | None
+    task_count: int
+    message_count: int
+    computed_at: datetime

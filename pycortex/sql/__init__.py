@@ -15,6 +15,7 @@ from pycortex.sql.builtin import (
     spawn_report_populate,
     spawn_report_refresh,
 )
+from pycortex.sql.corpus import open_corpus, open_service, put_tasks, report_slice
 from pycortex.sql.producers import spawn_job
 from pycortex.sql.readers import (
     configuration,
@@ -65,11 +66,15 @@ __all__ = [
     "list_recent",
     "list_runners",
     "maintain",
+    "open_corpus",
+    "open_service",
     "populate_scope",
     "purge_jobs",
+    "put_tasks",
     "reap_stale",
     "register_runner",
     "report_populate_active",
+    "report_slice",
     "retire_runner",
     "schedule_maintenance",
     "set_running",
