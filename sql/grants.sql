@@ -80,3 +80,52 @@ begin
     end loop;
 end;
 $$;
+
+-- Schema corpus, where it is installed. Its tables are the user's data, open to readers; whoever runs
+-- jobs may load and count it, and from PostgreSQL 17 on maintain it without owning it.
+
+do $$
+declare
+    v_role text;
+begin
+    if to_regclass('corpus.report_grain_cache') is null then
+        return;
+    end if;
+
+    execute 'revoke all on schema corpus from public';
+    execute 'revoke all on all tables in schema corpus from public';
+    execute 'revoke all on all sequences in schema corpus from public';
+    execute 'revoke all on all routines in schema corpus from public';
+
+    -- Dynamic: each statement names a role that may be missing.
+    foreach v_role in array array[
+        'cortex_reader', 'cortex_producer', 'cortex_runner', 'cortex_admin'
+    ] loop
+        continue when to_regrole(v_role) is null;
+
+        execute format('grant usage on schema corpus to %I', v_role);
+        execute format('grant select on all tables in schema corpus to %I', v_role);
+        execute format(
+            'grant execute on function corpus.report_slice(integer, integer, text) to %I', v_role
+        );
+
+        continue when v_role not in ('cortex_runner', 'cortex_admin');
+
+        execute format(
+            'grant insert on corpus.log_infos, corpus.log_warnings, corpus.log_errors, '
+            'corpus.log_fatals, corpus.log_invalids to %I',
+            v_role
+        );
+        execute format(
+            'grant execute on function corpus.invalidate_all(), '
+            'corpus.invalidate_scope(integer, integer), corpus.open_corpus(text), '
+            'corpus.open_service(text), corpus.populate_scope(integer, integer, text), '
+            'corpus.put_tasks(integer, integer, text[], integer[]) to %I',
+            v_role
+        );
+        if current_setting('server_version_num')::integer >= 170000 then
+            execute format('grant maintain on all tables in schema corpus to %I', v_role);
+        end if;
+    end loop;
+end;
+$$;
