@@ -19,7 +19,7 @@ begin
         raise exception 'kind is null'
             using errcode = '22004', hint = 'Name the kind of job, for example ''corpus_import''.';
     end if;
-    if check_spawn.kind !~ '\S' then
+    if check_spawn.kind !~ '[^[:space:]]' then
         raise exception 'kind is empty'
             using errcode = '22023', hint = 'Name the kind of job, for example ''corpus_import''.';
     end if;
@@ -33,10 +33,12 @@ begin
     end if;
     if jsonb_typeof(check_spawn.params) <> 'object' then
         raise exception 'params is a JSON %, not an object', jsonb_typeof(check_spawn.params)
-            using errcode = '22023', hint = 'Wrap it: {"value": …}.';
+            using errcode = '22023', hint = 'Wrap it: {"value": ...}.';
     end if;
-    if pg_column_size(check_spawn.params) > 8388608 then
-        raise exception 'params holds % bytes', pg_column_size(check_spawn.params)
+    -- Wrapped, because a value from a table may be compressed, and its size then says nothing.
+    if pg_column_size(jsonb_build_array(check_spawn.params)) > 8388608 then
+        raise exception 'params holds % bytes',
+            pg_column_size(jsonb_build_array(check_spawn.params))
             using errcode = '22023',
             hint = 'At most 8388608 (8 MiB); keep bulk data in a table of its own and pass its key.';
     end if;
@@ -46,8 +48,9 @@ begin
             using errcode = '22023',
             hint = 'SQL null for no debounce, {} for one per kind, or an object of what tells scopes apart.';
     end if;
-    if pg_column_size(check_spawn.debounce_scope) > 1500 then
-        raise exception 'debounce_scope holds % bytes', pg_column_size(check_spawn.debounce_scope)
+    if pg_column_size(jsonb_build_array(check_spawn.debounce_scope)) > 1500 then
+        raise exception 'debounce_scope holds % bytes',
+            pg_column_size(jsonb_build_array(check_spawn.debounce_scope))
             using errcode = '22023', hint = 'At most 1500; a digest of a long key does as well.';
     end if;
     if not isfinite(check_spawn.run_at) then

@@ -30,7 +30,7 @@ declare
     v_fixed_snapshot constant boolean :=
         current_setting('transaction_isolation') in ('repeatable read', 'serializable');
     v_now constant pg_catalog.timestamptz := clock_timestamp();
-    v_id bigint;
+    v_active bigint[];
     v_uuid pg_catalog.uuid;
 begin
     perform cortex.check_spawn(
@@ -45,26 +45,33 @@ begin
     end if;
 
     for v_try in 1..100 loop
-        -- Look first: a debounced call is the common case and should cost a read. Not with a fixed
-        -- snapshot: it may show a job that has ended since, and nobody would do the work.
-        if spawn_job.debounce_scope is not null and (v_try > 1 or not v_fixed_snapshot) then
-            select j.id, j.uuid
-            into v_id, v_uuid
+        -- Look first: a debounced call is the common case and should cost a read. With a fixed
+        -- snapshot only for zombies in front of a follow-up: what it shows may have ended since, and
+        -- nobody would do the work.
+        if spawn_job.debounce_scope is not null
+            and (v_try > 1 or not v_fixed_snapshot or v_mode = 'queued')
+        then
+            select
+                array_agg(j.id),
+                (
+                    array_agg(j.uuid order by j.status)
+                    filter (where j.status = 'queued' or v_mode = 'active')
+                )[1]
+            into v_active, v_uuid
             from cortex.job as j
             where j.kind = spawn_job.kind
                 and j.debounce_scope = spawn_job.debounce_scope
-                and (j.status = 'queued' or (j.status = 'running' and v_mode = 'active'))
-            order by j.status
-            limit 1;
+                and (j.status = 'queued' or j.status = 'running');
 
-            if found then
-                if cortex.interrupt_silent(candidates => array[v_id], older_than => null) = 0
-                    and cortex.interrupt_abandoned(candidates => array[v_id]) = 0
-                then
-                    return query select v_uuid, false;
-                    return;
-                end if;
+            if v_active is not null
+                and cortex.interrupt_silent(candidates => v_active, older_than => null)
+                + cortex.interrupt_abandoned(candidates => v_active) > 0
+            then
                 continue;
+            end if;
+            if v_uuid is not null and (v_try > 1 or not v_fixed_snapshot) then
+                return query select v_uuid, false;
+                return;
             end if;
         end if;
 

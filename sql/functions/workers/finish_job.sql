@@ -36,8 +36,10 @@ begin
         raise exception 'a body can''t end %', finish_job.status
             using errcode = '22023', hint = 'Give succeeded, failed or cancelled.';
     end if;
-    if pg_column_size(finish_job.result) > 8388608 then
-        raise exception 'result holds % bytes', pg_column_size(finish_job.result)
+    -- Wrapped, because a value from a table may be compressed, and its size then says nothing.
+    if pg_column_size(jsonb_build_array(finish_job.result)) > 8388608 then
+        raise exception 'result holds % bytes',
+            pg_column_size(jsonb_build_array(finish_job.result))
             using errcode = '22023',
             hint = 'At most 8388608 (8 MiB); keep bulk data in a table of its own and return its key.';
     end if;

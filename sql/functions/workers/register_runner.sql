@@ -20,7 +20,7 @@ begin
         raise exception 'name, host and pid are all needed, one is null'
             using errcode = '22004', hint = 'An operator must be able to find the process.';
     end if;
-    if register_runner.name !~ '\S' or length(register_runner.name) > 200 then
+    if register_runner.name !~ '[^[:space:]]' or length(register_runner.name) > 200 then
         raise exception 'the name of a runner is % characters long', length(register_runner.name)
             using errcode = '22023', hint = '1 to 200 characters, not all blank.';
     end if;
