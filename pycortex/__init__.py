@@ -1,1 +1,46 @@
 """Durable background jobs that live in PostgreSQL."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from pycortex.errors import (
+    AttemptLost,
+    CortexError,
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    JobStopped,
+    RunnerNotFound,
+    WrongState,
+)
+from pycortex.handle import JobHandle
+from pycortex.models import DebounceMode, Job, JobStatus, Verdict
+from pycortex.progress import JobProgress
+from pycortex.registry import job
+from pycortex.runner import Runner
+from pycortex.worker import Worker
+
+__all__ = [
+    "AttemptLost",
+    "CortexError",
+    "DebounceMode",
+    "Job",
+    "JobCancelled",
+    "JobFailed",
+    "JobHandle",
+    "JobNotFound",
+    "JobProgress",
+    "JobStatus",
+    "JobStopped",
+    "Runner",
+    "RunnerNotFound",
+    "Verdict",
+    "Worker",
+    "WrongState",
+    "__version__",
+    "job",
+]
+
+try:
+    __version__ = version("pycortex-jobs")
+except PackageNotFoundError:  # a checkout that isn't installed
+    __version__ = "0"

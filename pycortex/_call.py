@@ -20,7 +20,7 @@ from psycopg.types.json import JsonbLoader
 
 from pycortex.models import DebounceMode, JobStatus, Verdict
 
-__all__ = ["many", "maybe", "one", "read_json", "scalar", "tell", "view"]
+__all__ = ["listen", "many", "maybe", "one", "read_json", "scalar", "tell", "view"]
 
 T = TypeVar("T")
 Arguments = dict[str, Any]
@@ -80,6 +80,11 @@ def view(
         text += f" order by {order_by}"
     cursor = _execute(conn, text.encode(), where, binary=name == "configuration")
     return _fetch(cursor, _maker(cursor, class_))
+
+
+def listen(conn: Connection[Any], channel: str) -> None:
+    """Have the session of *conn* hear what is notified on a channel."""
+    conn.execute(f"listen {channel}".encode())
 
 
 def _given(arguments: Arguments) -> tuple[str, ...]:

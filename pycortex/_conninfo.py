@@ -29,13 +29,13 @@ HIDDEN = "***"
 _LOGIN = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)(?P<login>[^\n'\"]*)@", re.IGNORECASE)
 # No @ at all: "host:port" may be shown, "user:secret" not.
 _NO_LOGIN = re.compile(
-    r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@'\"\[\]]*:)(?!\d*(?:[/?,\s'\"]|$))[^\n'\"]*",
+    r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@'\"\[\]]*:)(?!\*\*\*@|\d*(?:[/?,\s'\"]|$))[^\n'\"]*",
     re.IGNORECASE,
 )
 _AFTER_USER = re.compile(r"[/?#\s]")
 _QUERY = re.compile(r"(?P<name>[?&](?:ssl)?password=)[^&\s'\"]*", re.IGNORECASE)
 _WORD = re.compile(
-    r"(?P<name>\b(?:ssl)?password\s*=\s*)(?:'(?:[^'\\]|\\.)*(?:'|$)|(?:\\.|[^\s'&])+)",
+    r"(?P<name>(?:\b|ssl|PG)password\s*=\s*)(?:'(?:[^'\\]|\\.)*(?:'|$)|(?:\\.|[^\s&])+)",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -73,27 +73,36 @@ def with_defaults(conninfo: str = "", *, application_name: str = "") -> str:
     Raises:
         ValueError: It can't be parsed; says so without repeating it.
     """
-    try:
-        given = {name for name, value in conninfo_to_dict(conninfo).items() if value is not None}
-        service = conninfo_to_dict(conninfo).get("service") or os.environ.get("PGSERVICE")
-    except psycopg.ProgrammingError as error:
-        # libpq repeats the part that it can't read, which may be a piece of the password.
-        reason = re.split(r"[:\"]", str(error), maxsplit=1)[0].strip()
-        raise ValueError(
-            f"the connection string can't be parsed ({reason}); special characters in a user name "
-            "or password must be percent-encoded in a URL, quoted in a key=value string"
-        ) from None
-    given |= {
+    params = _parse(conninfo)
+    service = params.get("service") or os.environ.get("PGSERVICE")
+    given = params.keys() | {
         option.keyword.decode()
         for option in pq.Conninfo.get_defaults()
         if option.envvar and option.envvar.decode() in os.environ
     }
     if service:
-        given |= _in_service(str(service))
+        given |= _in_service(service)
     added = {name: value for name, value in DEFAULTS.items() if name not in given}
     if application_name and "fallback_application_name" not in given:
         added["fallback_application_name"] = application_name
     return make_conninfo(conninfo, **added)
+
+
+def _parse(conninfo: str) -> dict[str, str]:
+    try:
+        found = conninfo_to_dict(conninfo)
+    except psycopg.ProgrammingError as error:
+        # libpq repeats the part that it can't read, which may be a piece of the password.
+        reason = re.split(r"[:\"]", str(error), maxsplit=1)[0].strip()
+    else:
+        params = {name: str(value) for name, value in found.items() if value is not None}
+        if re.fullmatch(r"[\d,]*", params.get("port", "")):
+            return params
+        reason = "the port is no number"
+    raise ValueError(
+        f"the connection string can't be parsed ({reason}); special characters in a user name "
+        "or password must be percent-encoded in a URL, quoted in a key=value string"
+    )
 
 
 def _in_service(service: str) -> set[str]:

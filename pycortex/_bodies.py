@@ -1,0 +1,264 @@
+"""The jobs in a runner's hands, from the place that is reserved for each to its end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection
+
+from pycortex import sql
+from pycortex._log import Outage, brief, logger
+from pycortex._outcome import Body, Finisher, Outcome, run_body
+from pycortex._pool import Pool, is_away
+from pycortex._steps import StepWriter
+from pycortex._threads import Later
+from pycortex.errors import JobNotFound, RunnerNotFound
+from pycortex.models import Job, JobStatus, RunnerJob
+from pycortex.progress import JobProgress
+
+__all__ = ["Bodies", "Ticket"]
+
+FIRST_DELAY, LONGEST = 0.05, 60.0
+"""Seconds between two looks whether a job may start."""
+
+
+class Ticket:
+    """One job in a runner's hands."""
+
+    def __init__(self, kind: str, actor: str, body: Body) -> None:
+        self.kind = kind
+        self.actor = actor
+        self.body = body
+        self.uuid: UUID | None = None
+        self.runner: UUID | None = None
+        self.job: Job | None = None
+        """The running job; set where it was claimed, or once it has started."""
+        self.progress: JobProgress | None = None
+        self.ready = threading.Event()
+        """Set when there is a row, or when there will be none: then released."""
+        self.released = False
+        self.over = threading.Event()
+        self.delay = FIRST_DELAY
+        self.due = 0.0
+        """While it waits for its time: the earliest start, on the monotonic clock."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What each log line of the job carries."""
+        return {"kind": self.kind, "actor": self.actor, "job": self.uuid}
+
+
+class Bodies:
+    """
+    Carries jobs through an executor.
+
+    Args:
+        connect: Opens the connections of bodies.
+        poll_interval: Seconds, at most, between two looks at a job that waits for another one.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        executor: Executor,
+        writer: StepWriter,
+        outage: Outage,
+        connect: Callable[[], Connection[Any]],
+        *,
+        poll_interval: float,
+    ) -> None:
+        self._pool = pool
+        self._executor = executor
+        self._writer = writer
+        self._outage = outage
+        self._connect = connect
+        self._poll_interval = poll_interval
+        self._finisher = Finisher(pool, writer, outage)
+        self._later = Later()
+        self._tickets: dict[UUID, Ticket] = {}
+        self._changed = threading.Condition()
+        self.busy = 0
+        """Places of the executor that are taken or asked for."""
+        self.freed: list[Callable[[], None]] = []
+        """Called whenever a place became free."""
+
+    def reserve(self, ticket: Ticket) -> None:
+        """
+        Take a place in the executor; *launch* or *release* must follow.
+
+        Raises:
+            RuntimeError: The executor takes no more work; the interpreter may be about to end.
+        """
+        with self._changed:
+            self._executor.submit(self._carry, ticket)
+            self.busy += 1
+
+    def release(self, ticket: Ticket) -> None:
+        """Give a place back."""
+        ticket.released = True
+        ticket.ready.set()
+
+    def launch(self, ticket: Ticket, uuid: UUID) -> None:
+        """Go on with a ticket whose row exists."""
+        ticket.uuid = uuid
+        self._tickets[uuid] = ticket
+        ticket.ready.set()
+
+    def find(self, job: UUID) -> Ticket | None:
+        """Return the ticket of a job, if it is in this runner's hands."""
+        return self._tickets.get(job)
+
+    def hear(self, jobs: Sequence[RunnerJob]) -> None:
+        """Tell bodies what the database says of their jobs."""
+        for entry in jobs:
+            ticket = self._tickets.get(entry.job)
+            if ticket is not None and ticket.progress is not None:
+                ticket.progress._hear(entry.verdict)
+
+    def wait(self, seconds: Callable[[], float]) -> bool:
+        """Wait until nothing is left that can end in so many seconds; returns whether."""
+        with self._changed:
+            while True:
+                left = seconds()
+                if not self.busy and not self._waiting(left):
+                    return True
+                if left <= 0:
+                    return False
+                self._changed.wait(min(left, 0.2))  # the deadline may be moved
+
+    def stop(self) -> None:
+        """Start nothing more."""
+        self._later.stop()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        for ticket in tuple(self._tickets.values()):
+            if ticket.progress is None:
+                self._forget(ticket)
+
+    def _waiting(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        return any(
+            ticket.due <= until for ticket in tuple(self._tickets.values()) if not ticket.progress
+        )
+
+    def _carry(self, ticket: Ticket) -> None:
+        """One visit to a thread of the executor: run the job, or find that it must wait."""
+        wait = None
+        try:
+            ticket.ready.wait()
+            if not ticket.released:
+                wait = self._start(ticket) if ticket.job is None else None
+                if ticket.job is not None:
+                    self._run(ticket, ticket.job)
+        except BaseException:
+            logger.critical("job %s fell through", ticket.uuid, exc_info=True, extra=ticket.fields)
+            raise
+        finally:
+            if wait is None:
+                self._forget(ticket)
+            else:
+                self._later.call(wait, lambda: self._again(ticket))
+            self._free()
+
+    def _again(self, ticket: Ticket) -> None:
+        try:
+            self.reserve(ticket)
+        except RuntimeError:  # shutting down, which ends the row too
+            self._forget(ticket)
+
+    def _free(self) -> None:
+        with self._changed:
+            self.busy -= 1
+            self._changed.notify_all()
+        for call in self.freed:
+            call()
+
+    def _forget(self, ticket: Ticket) -> None:
+        if ticket.uuid is not None:
+            self._tickets.pop(ticket.uuid, None)
+        ticket.over.set()
+
+    def _start(self, ticket: Ticket) -> float | None:
+        """
+        Try to take a job to running and put it on its ticket.
+
+        Returns:
+            In how many seconds to try again; None if it started, or never will.
+        """
+        try:
+            return self._pool.run(lambda conn: self._start_with(conn, ticket))
+        except (JobNotFound, RunnerNotFound) as error:
+            logger.warning("job can't start: %s", brief(error), extra=ticket.fields)
+            return None
+        except Exception as error:  # noqa: BLE001 - the next try may get through
+            if is_away(error):
+                self._outage.failed("start", error)
+            else:
+                logger.warning(
+                    "job %s can't start yet: %s", ticket.uuid, brief(error), extra=ticket.fields
+                )
+            return self._longer(ticket, LONGEST / 12)
+
+    def _start_with(self, conn: Connection[Any], ticket: Ticket) -> float | None:
+        assert ticket.uuid is not None  # noqa: S101 - launched
+        sql.set_running(conn, ticket.uuid, ticket.runner)
+        job = sql.find_job(conn, ticket.uuid)
+        self._outage.over("start")
+        if job is None:
+            raise JobNotFound(f"no such job: {ticket.uuid}")
+        # Not by set_running's answer: it may have been lost on the way, and it was called again.
+        if job.status is JobStatus.RUNNING and job.runner == ticket.runner:
+            ticket.job = job
+            return None
+        if job.status is not JobStatus.QUEUED:
+            logger.info("job was %s before it started", job.status, extra=ticket.fields)
+            return None
+        ahead = (job.run_at - sql.db_now(conn)).total_seconds()
+        if ahead > 0:
+            ticket.due = time.monotonic() + ahead
+            return min(ahead, LONGEST)
+        return self._longer(ticket, self._poll_interval)
+
+    def _longer(self, ticket: Ticket, most: float) -> float:
+        ticket.delay = min(2 * ticket.delay, most)
+        return ticket.delay
+
+    def _run(self, ticket: Ticket, job: Job) -> None:
+        began = time.monotonic()
+        ticket.progress = JobProgress(job, self._writer, self._connect)
+        logger.info(
+            "job started: kind %r, actor %r, job %s, attempt %d",
+            job.kind,
+            job.actor,
+            job.uuid,
+            job.attempt,
+            extra=ticket.fields,
+        )
+        outcome = run_body(ticket.body, ticket.progress)
+        ticket.progress._close()
+        status = self._finisher.write(job, ticket.progress, outcome)
+        _log_end(ticket, job, outcome, status, time.monotonic() - began)
+
+
+def _log_end(ticket: Ticket, job: Job, outcome: Outcome, status: str, elapsed: float) -> None:
+    fields = ticket.fields | {"elapsed": elapsed, "status": status}
+    for warning in outcome.warnings:
+        logger.warning("job %s: %s", job.uuid, warning, extra=fields)
+    level = logger.info if status in ("succeeded", "cancelled") else logger.warning
+    if outcome.error is not None:
+        level = logger.error
+    level(
+        "job %s: kind %r, actor %r, job %s, elapsed %.3f s%s",
+        status,
+        job.kind,
+        job.actor,
+        job.uuid,
+        elapsed,
+        f": {outcome.message}" if outcome.message else "",
+        extra=fields,
+        exc_info=outcome.error,
+    )

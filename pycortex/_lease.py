@@ -1,0 +1,158 @@
+"""The thread that keeps a runner alive in the eyes of the database."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection
+
+from pycortex import sql
+from pycortex._log import Outage, brief, logger
+from pycortex._pool import is_away, open_connection
+from pycortex._threads import start_thread
+from pycortex.errors import RunnerNotFound
+from pycortex.models import RunnerJob
+
+__all__ = ["Lease"]
+
+FIRST_DELAY, LAST_DELAY = 0.1, 5.0
+"""Seconds between tries to reach the database again; the last well below the grace of a runner."""
+
+
+class Lease:
+    """
+    A registration that is kept up on a connection of its own, until it is given back.
+
+    Args:
+        hear: Called with what the database says of this runner's jobs, at every beat.
+    """
+
+    def __init__(
+        self,
+        conninfo: str,
+        name: str,
+        outage: Outage,
+        hear: Callable[[Sequence[RunnerJob]], None],
+    ) -> None:
+        self._conninfo = conninfo
+        self._name = name
+        self._outage = outage
+        self._hear = hear
+        self._stop = threading.Event()
+        self._over = threading.Event()
+        self._farewell = ""
+        self._conn: Connection[Any] | None = None
+        self.uuid: UUID
+        self.beat = 5.0
+        self.left: int | None = None
+
+    def register(self) -> None:
+        """
+        Enter the runner into the database; *start* must follow.
+
+        Raises:
+            psycopg.OperationalError: The database can't be reached.
+        """
+        self._register(open_connection(self._conninfo))
+
+    def start(self) -> None:
+        """Start to beat."""
+        start_thread(self._run, "pycortex-lease")
+
+    def stop(self, farewell: str, limit: float) -> bool:
+        """
+        Give the lease back; what the runner leaves is interrupted with *farewell* as its message.
+
+        Returns:
+            Whether the database knows, within *limit* seconds.
+        """
+        self._farewell = farewell
+        self._stop.set()
+        return self._over.wait(limit) and self.left is not None
+
+    def _register(self, conn: Connection[Any]) -> None:
+        try:
+            self.uuid = sql.register_runner(conn, self._name, socket.gethostname(), os.getpid())
+            self.beat = sql.configuration(conn).runner_beat.total_seconds()
+        except BaseException:
+            conn.close()
+            raise
+        self._conn = conn
+
+    def _run(self) -> None:
+        try:
+            self._keep()
+            self._retire()
+        except BaseException:
+            logger.exception("the lease of runner %s is lost", self.uuid)
+            raise
+        finally:
+            self._over.set()
+
+    def _keep(self) -> None:
+        wait = self.beat
+        delay = FIRST_DELAY
+        while not self._stop.wait(wait):
+            began = time.monotonic()
+            try:
+                self._beat_once()
+            except Exception as error:  # noqa: BLE001 - this thread must not end before the runner
+                self._complain(error)
+                self._drop()
+                wait = delay
+                delay = min(2 * delay, LAST_DELAY, self.beat)
+            else:
+                self._outage.over("lease")
+                wait = max(0.0, self.beat - (time.monotonic() - began))
+                delay = FIRST_DELAY
+
+    def _beat_once(self) -> None:
+        conn = self._connection()
+        try:
+            jobs = sql.keep_runner(conn, self.uuid)
+        except RunnerNotFound:
+            if self._stop.is_set():
+                return
+            logger.error("runner %s was retired by somebody else; registering anew", self.uuid)
+            self._register(conn)
+            return
+        self._hear(jobs)
+        self.beat = sql.configuration(conn).runner_beat.total_seconds()
+
+    def _retire(self) -> None:
+        # As long as somebody waits for the outcome; afterwards the process may go any moment.
+        for delay in (0.1, 0.5, 1.0, 2.0, 5.0):
+            try:
+                self.left = sql.retire_runner(self._connection(), self.uuid, message=self._farewell)
+            except RunnerNotFound:
+                self.left = 0
+            except Exception as error:  # noqa: BLE001 - told below
+                logger.debug("runner %s can't say goodbye: %s", self.uuid, brief(error))
+                self._drop()
+                time.sleep(delay)
+                continue
+            self._drop()
+            return
+        logger.warning("runner %s left without a goodbye; its grace will tell", self.uuid)
+
+    def _complain(self, error: Exception) -> None:
+        if is_away(error):
+            self._outage.failed("lease", error)
+        else:
+            logger.warning("a beat of runner %s failed: %s", self.uuid, brief(error))
+
+    def _connection(self) -> Connection[Any]:
+        if self._conn is None or self._conn.closed:
+            self._conn = open_connection(self._conninfo)
+        return self._conn
+
+    def _drop(self) -> None:
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            conn.close()

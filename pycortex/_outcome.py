@@ -1,0 +1,168 @@
+"""From a body to the end of its row: call it, judge what came out, write that down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from pycortex import sql
+from pycortex._log import Outage, brief, logger
+from pycortex._pool import Pool, is_away
+from pycortex._steps import StepWriter
+from pycortex._text import describe, fit
+from pycortex.errors import (
+    AttemptLost,
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    JobStopped,
+    WrongState,
+)
+from pycortex.models import Job, JobStatus
+from pycortex.progress import JobProgress
+from pycortex.values import to_jsonb
+
+__all__ = ["Body", "Finisher", "Outcome", "run_body"]
+
+Body = Callable[[JobProgress], Any]
+
+FIRST_DELAY, LAST_DELAY = 0.1, 5.0
+"""Seconds between tries to write an outcome."""
+
+TOLD = (AttemptLost, JobNotFound, WrongState)
+REFUSED = (
+    psycopg.DataError,
+    psycopg.errors.ProgramLimitExceeded,
+    ValueError,
+    TypeError,
+    MemoryError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out of a body; without a status there is nothing to write."""
+
+    status: JobStatus | None
+    message: str = ""
+    result: Jsonb | None = None
+    warnings: tuple[str, ...] = ()
+    error: BaseException | None = None
+
+
+def run_body(body: Body, progress: JobProgress) -> Outcome:
+    """Call a body; whatever it raises, SystemExit and KeyboardInterrupt included, is an outcome."""
+    try:
+        result = body(progress)
+    except JobStopped as error:
+        return Outcome(None, describe(error))
+    except JobCancelled as error:
+        return Outcome(JobStatus.CANCELLED, _reason(error, "cancelled"))
+    except JobFailed as error:
+        return Outcome(JobStatus.FAILED, _reason(error, "failed without a reason"))
+    except BaseException as error:  # noqa: BLE001 - the row always reaches a terminal state
+        return Outcome(JobStatus.FAILED, describe(error), error=error)
+    try:
+        converted, warnings = to_jsonb(result)
+    except ValueError as error:
+        return Outcome(JobStatus.FAILED, fit(str(error)))
+    except BaseException as error:  # noqa: BLE001 - somebody's type may do anything
+        return Outcome(
+            JobStatus.FAILED, fit(f"the result can't be stored: {describe(error)}"), error=error
+        )
+    return Outcome(JobStatus.SUCCEEDED, "", converted, tuple(warnings))
+
+
+def _reason(error: BaseException, default: str) -> str:
+    text = describe(error)
+    name = type(error).__name__
+    return default if text == name else text.removeprefix(f"{name}: ")
+
+
+class Finisher:
+    """Writes outcomes, for as long as it takes."""
+
+    def __init__(self, pool: Pool, writer: StepWriter, outage: Outage) -> None:
+        self._pool = pool
+        self._writer = writer
+        self._outage = outage
+
+    def write(self, job: Job, progress: JobProgress, outcome: Outcome) -> str:
+        """
+        Write the last step and the outcome; try until they are written or the database says no.
+
+        Returns:
+            What the row says now, as far as this process knows.
+        """
+        self._writer.forget(progress)
+        if outcome.status is None:
+            return "stopped"
+        warned = False
+        refusals = 0
+        for delay in _delays():
+            try:
+                self._write_last_step(progress)
+                done = self._pool.run(lambda conn, it=outcome: _finish(conn, job, it))  # type: ignore[misc]
+            except TOLD as error:
+                logger.warning("the end of job %s counts no more: %s", job.uuid, brief(error))
+                return "lost"
+            except REFUSED as error:
+                refusals += 1
+                outcome = _instead(outcome, error, plain=refusals > 1)
+                logger.error("the end of job %s was refused: %s", job.uuid, brief(error))
+                time.sleep(delay if refusals > 1 else 0)
+            except Exception as error:  # noqa: BLE001 - anything may pass by the next try
+                if is_away(error):
+                    self._outage.failed("finish", error)
+                elif not warned:
+                    warned = True
+                    logger.warning(
+                        "the end of job %s isn't written yet: %s", job.uuid, brief(error)
+                    )
+                time.sleep(delay)
+            else:
+                self._outage.over("finish")
+                if done:
+                    return str(outcome.status)
+                logger.warning("job %s had ended otherwise before", job.uuid)
+                return "lost"
+        raise AssertionError("unreachable")
+
+    def _write_last_step(self, progress: JobProgress) -> None:
+        try:
+            self._writer.write(progress)
+        except Exception as error:
+            if is_away(error):
+                raise
+            logger.warning("the last step of job %s is lost: %s", progress.uuid, brief(error))
+            progress._written = progress._latest
+
+
+def _finish(conn: psycopg.Connection[Any], job: Job, outcome: Outcome) -> bool:
+    return sql.finish_job(
+        conn,
+        job.uuid,
+        outcome.status or JobStatus.FAILED,
+        message=outcome.message,
+        result=outcome.result,
+        attempt=job.attempt,
+    )
+
+
+def _instead(outcome: Outcome, error: Exception, *, plain: bool) -> Outcome:
+    message = "its outcome was refused by the database"
+    if not plain:
+        message = fit(f"{message}: {brief(error)}; it was: {outcome.status} {outcome.message}")
+    return replace(outcome, status=JobStatus.FAILED, message=message, result=None)
+
+
+def _delays() -> Iterator[float]:
+    delay = FIRST_DELAY
+    while True:
+        yield delay
+        delay = min(2 * delay, LAST_DELAY)

@@ -1,0 +1,174 @@
+"""A few autocommit connections, opened when needed and shared by a runner's own calls."""
+
+from __future__ import annotations
+
+import select
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import Connection
+from psycopg.errors import Diagnostic
+from psycopg.pq import TransactionStatus
+
+from pycortex._call import scalar
+from pycortex._log import logger
+
+__all__ = ["Pool", "is_away", "open_connection"]
+
+T = TypeVar("T")
+
+WAIT = 30.0
+"""Seconds to wait for a free connection."""
+
+IDLE = 60.0
+"""Seconds after which an unused connection is not trusted any more."""
+
+NOTICES = 100
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether an error says that the database can't be reached now, rather than that it refused."""
+    if isinstance(error, psycopg.InterfaceError | TimeoutError):
+        return True
+    state = error.sqlstate if isinstance(error, psycopg.OperationalError) else "?"
+    return state is None or state[:2] in {"08", "53"} or state[:3] == "57P"
+
+
+def open_connection(conninfo: str) -> Connection[Any]:
+    """
+    Open an autocommit connection, with prepared statements unless a pooler stands between.
+
+    Raises:
+        psycopg.OperationalError: The database can't be reached.
+    """
+    conn = psycopg.connect(conninfo, autocommit=True, prepare_threshold=None)
+    try:
+        # A pooler that gives every transaction another session shows here.
+        if scalar(conn, "pg_catalog.pg_backend_pid", int) == conn.info.backend_pid:
+            conn.prepare_threshold = 2
+    except BaseException:
+        conn.close()
+        raise
+    return conn
+
+
+class Pool:
+    """
+    At most *size* connections. Unlike in a pool with threads, who needs one opens it.
+
+    So who can't get one has the error itself, and the first call after an outage finds the database
+    again at once. Still usable when closed: then each call opens its own connection.
+    """
+
+    def __init__(self, conninfo: str, *, size: int) -> None:
+        self._conninfo = conninfo
+        self._free = threading.BoundedSemaphore(size)
+        self._idle: list[tuple[float, Connection[Any]]] = []
+        self._lock = threading.Lock()
+        self._closed = False
+        self._notices: set[str] = set()
+
+    def run(self, work: Callable[[Connection[Any]], T]) -> T:
+        """
+        Do *work* with a connection; it must be safe to repeat.
+
+        A connection that broke while it lay idle doesn't count: work is done again with a new one.
+
+        Raises:
+            psycopg.OperationalError: The database can't be reached.
+        """
+        reused = False
+        try:
+            with self._lend() as (conn, reused):
+                return work(conn)
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            if not reused or not is_away(error):
+                raise
+        with self.connection(new=True) as conn:
+            return work(conn)
+
+    @contextmanager
+    def connection(self, *, new: bool = False) -> Iterator[Connection[Any]]:
+        """
+        Lend a connection for the block; *new* opens one.
+
+        Raises:
+            psycopg.OperationalError: The database can't be reached.
+        """
+        with self._lend(new=new) as (conn, _):
+            yield conn
+
+    @contextmanager
+    def _lend(self, *, new: bool = False) -> Iterator[tuple[Connection[Any], bool]]:
+        if not self._free.acquire(timeout=WAIT):
+            raise psycopg.OperationalError(f"no connection of the runner was free for {WAIT:g} s")
+        try:
+            conn = None if new else self._take()
+            reused = conn is not None
+            if conn is None:
+                conn = open_connection(self._conninfo)
+                conn.add_notice_handler(self._log_notice)
+            try:
+                yield conn, reused
+            finally:
+                self._put_back(conn)
+        finally:
+            self._free.release()
+
+    def close(self) -> None:
+        """Close what lies idle; keep nothing from now on."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for _, conn in idle:
+            conn.close()
+
+    def _take(self) -> Connection[Any] | None:
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                since, conn = self._idle.pop()
+            if time.monotonic() - since < IDLE and _is_fresh(conn):
+                return conn
+            conn.close()
+
+    def _put_back(self, conn: Connection[Any]) -> None:
+        with suppress(psycopg.Error):
+            if conn.info.transaction_status != TransactionStatus.IDLE:
+                conn.rollback()
+        now = time.monotonic()
+        with self._lock:
+            old = [entry for entry in self._idle if now - entry[0] >= IDLE]
+            self._idle = self._idle[len(old) :]  # they lie in the order of their return
+            idle = not conn.closed and conn.info.transaction_status == TransactionStatus.IDLE
+            if idle and not self._closed:
+                self._idle.append((now, conn))
+            else:
+                old.append((now, conn))
+        for _, unused in old:
+            unused.close()
+
+    def _log_notice(self, notice: Diagnostic) -> None:
+        text = notice.message_primary or ""
+        if notice.severity_nonlocalized != "WARNING" or text in self._notices:
+            return
+        if len(self._notices) < NOTICES:  # each once, not at every beat
+            self._notices.add(text)
+        logger.warning("the database warns: %s", text)
+
+
+def _is_fresh(conn: Connection[Any]) -> bool:
+    """Whether nothing came in while the connection lay idle; a server that leaves says goodbye."""
+    try:
+        poll = select.poll()
+        poll.register(conn.fileno(), select.POLLIN)
+        if poll.poll(0):
+            conn.execute(b"")
+    except (psycopg.Error, OSError):
+        return False
+    return not conn.closed

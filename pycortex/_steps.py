@@ -1,0 +1,152 @@
+"""The thread that writes the steps of a runner's jobs, so that no body waits for the database."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from pycortex import sql
+from pycortex._log import Outage, brief, logger
+from pycortex._pool import Pool, is_away
+from pycortex._threads import start_thread
+from pycortex.errors import JobNotFound
+from pycortex.models import Verdict
+
+if TYPE_CHECKING:
+    from pycortex.progress import JobProgress
+
+__all__ = ["StepWriter"]
+
+FIRST_DELAY, LAST_DELAY = 0.25, 2.0
+"""Seconds between tries to write a step that failed."""
+
+
+class StepWriter:
+    """
+    Writes each job's latest step when it is due.
+
+    Args:
+        interval: Seconds between two writes of one job.
+    """
+
+    def __init__(self, pool: Pool, outage: Outage, interval: float) -> None:
+        self.interval = interval
+        self._pool = pool
+        self._outage = outage
+        self._due: dict[JobProgress, float] = {}
+        self._waiting: dict[JobProgress, list[threading.Event]] = {}
+        self._delay: dict[JobProgress, float] = {}
+        self._changed = threading.Condition()
+        start_thread(self._run, "pycortex-steps")
+
+    def schedule(
+        self, progress: JobProgress, due: float, written: threading.Event | None = None
+    ) -> None:
+        """Look at *progress* at the monotonic time *due*; set *written* after the next try."""
+        with self._changed:
+            self._due[progress] = min(due, self._due.get(progress, due))
+            if written is not None:
+                self._waiting.setdefault(progress, []).append(written)
+            self._changed.notify()
+
+    def forget(self, progress: JobProgress) -> None:
+        """Write no more for a job that is over; wait for a write that is going on."""
+        with self._changed:
+            self._due.pop(progress, None)
+            self._delay.pop(progress, None)
+            for event in self._waiting.pop(progress, ()):
+                event.set()
+        with progress._writing:
+            pass
+
+    def write(self, progress: JobProgress) -> None:
+        """
+        Write the latest step if it isn't yet.
+
+        Raises:
+            psycopg.Error: It could not be written.
+        """
+        with progress._writing:
+            latest = progress._latest
+            if latest is None or latest is progress._written:
+                return
+            current, total, message = latest
+            try:
+                verdict = self._pool.run(
+                    lambda conn: sql.step(
+                        conn,
+                        progress.uuid,
+                        current,
+                        total,
+                        message=_text(message),
+                        attempt=progress.attempt,
+                    )
+                )
+            except JobNotFound:
+                verdict = Verdict.STOP
+            progress._written = latest
+        progress._hear(verdict)
+
+    def _run(self) -> None:
+        while True:
+            progress, waiting = self._next()
+            try:
+                self._write_or_retry(progress)
+            finally:
+                for event in waiting:
+                    event.set()
+            del progress
+
+    def _next(self) -> tuple[JobProgress, list[threading.Event]]:
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                first = min(self._due.items(), key=lambda item: item[1], default=None)
+                if first is None:
+                    self._changed.wait()
+                elif first[1] > now:
+                    self._changed.wait(first[1] - now)
+                else:
+                    del self._due[first[0]]
+                    return first[0], self._waiting.pop(first[0], [])
+
+    def _write_or_retry(self, progress: JobProgress) -> None:
+        progress._scheduled = False
+        if progress._closed:
+            return
+        try:
+            self.write(progress)
+        except Exception as error:  # noqa: BLE001 - a step never fails its job
+            self._report(progress, error)
+            progress._trouble = True
+            progress._scheduled = True
+            with self._changed:
+                delay = self._delay.get(progress, FIRST_DELAY)
+                self._delay[progress] = min(2 * delay, LAST_DELAY)
+                if not progress._closed:
+                    self._due[progress] = time.monotonic() + delay
+        else:
+            progress._sent_at = time.monotonic()
+            progress._trouble = False
+            self._outage.over("progress")
+            self._delay.pop(progress, None)
+
+    def _report(self, progress: JobProgress, error: Exception) -> None:
+        if isinstance(error, psycopg.Error) and is_away(error):
+            self._outage.failed("progress", error)
+        elif progress not in self._delay:
+            logger.warning(
+                "a step of job %s is not written yet: %s",
+                progress.uuid,
+                brief(error),
+                extra={"job": progress.uuid, "kind": progress.kind, "actor": progress.actor},
+            )
+
+
+def _text(message: object) -> str:
+    if isinstance(message, str):
+        return message
+    return "" if message is None else str(message)

@@ -1,0 +1,325 @@
+"""Runs jobs of this process in threads, and keeps the database informed."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from pycortex import _spawn, sql
+from pycortex._bodies import Bodies, Ticket
+from pycortex._conninfo import with_defaults
+from pycortex._lease import Lease
+from pycortex._log import Outage, brief, logger
+from pycortex._outcome import Body
+from pycortex._pool import Pool, is_away, open_connection
+from pycortex._steps import StepWriter
+from pycortex._threads import DaemonExecutor, start_thread
+from pycortex.handle import JobHandle
+from pycortex.models import DebounceMode, Job, RunnerJob
+from pycortex.registry import check_body
+from pycortex.values import check_params
+
+__all__ = ["Runner"]
+
+FAREWELL_LIMIT = 5.0
+"""Seconds that shutdown waits, past its grace, for the database to hear of it."""
+
+
+class Runner:
+    """
+    Spawns jobs and runs their bodies in threads of this process.
+
+    Use it as a context manager, or call ``start`` (the first ``spawn`` does) and ``shutdown``. It
+    holds one connection for its registration, and a few more while there is something to write. It
+    also keeps the truth: at every beat it calls ``cortex.maintain()``.
+
+    Args:
+        conninfo: A URL or key=value string; what it leaves out libpq's environment says. Limits on
+            waits for the network are added where it has none.
+        max_workers: How many bodies run at the same time.
+        name: For people who look at ``cortex.runners``; by default the program's.
+        step_interval: Seconds between two writes of one job's progress.
+        grace: Seconds that shutdown lets bodies go on, unless told otherwise.
+        poll_interval: Seconds, at most, between two looks at a job that waits for another one.
+
+    Raises:
+        ValueError: A conninfo that can't be parsed, or a number that makes no sense.
+    """
+
+    def __init__(
+        self,
+        conninfo: str = "",
+        *,
+        max_workers: int = 4,
+        name: str | None = None,
+        step_interval: float = 0.25,
+        grace: float = 10.0,
+        poll_interval: float = 1.0,
+    ) -> None:
+        if max_workers < 1:
+            raise ValueError(f"max_workers is {max_workers}; a runner needs at least one")
+        for label, value in (("step_interval", step_interval), ("grace", grace)):
+            if not value >= 0:
+                raise ValueError(f"{label} is {value}; give seconds, from 0 up")
+        if not poll_interval > 0:
+            raise ValueError(f"poll_interval is {poll_interval}; give seconds, above 0")
+        self.name = name or Path(sys.argv[0]).name or "python"
+        self.max_workers = max_workers
+        self.grace = grace
+        self._step_interval = step_interval
+        self._poll_interval = poll_interval
+        self._conninfo = with_defaults(conninfo, application_name=f"pycortex {self.name}"[:63])
+        self._outage = Outage(logger)
+        self._pool = Pool(self._conninfo, size=max_workers + 4)
+        self._starting = threading.Lock()
+        self._pid: int | None = None
+        self._lease: Lease
+        self._bodies: Bodies
+        self._closing = threading.Event()
+        self._leaving = threading.Lock()
+        self._deadline = float("inf")
+        self._gone = False
+
+    def start(self) -> Self:
+        """
+        Register with the database and start the threads; nothing if that is done.
+
+        Raises:
+            psycopg.OperationalError: The database can't be reached.
+            RuntimeError: It was shut down, or belongs to the process that this one was forked from.
+        """
+        if self._pid is not None:
+            self._check_usable()
+            return self
+        with self._starting:
+            if self._pid is None:
+                self._start()
+        return self
+
+    @property
+    def uuid(self) -> UUID:
+        """
+        The runner's handle in the database; a new one if somebody retired it meanwhile.
+
+        Raises:
+            RuntimeError: It isn't started.
+        """
+        if self._pid is None:
+            raise RuntimeError("this runner isn't started")
+        return self._lease.uuid
+
+    @property
+    def closing(self) -> bool:
+        """Whether it is shutting down or shut down."""
+        return self._closing.is_set()
+
+    def spawn(
+        self,
+        kind: str,
+        body: Body,
+        *,
+        actor: str = "",
+        params: Mapping[str, Any] | None = None,
+        debounce_scope: Mapping[str, Any] | None = None,
+        debounce_on: DebounceMode | str = DebounceMode.ACTIVE,
+        run_at: datetime | None = None,
+        priority: int = 0,
+    ) -> JobHandle:
+        """
+        Put a job on the books and run *body* for it in a thread of this process.
+
+        If the interpreter or the runner is about to end, this raises before there is a job.
+
+        Args:
+            kind: 1 to 200 characters.
+            body: Called with a JobProgress; what it returns becomes the job's result.
+            actor: Who asks; at most 200 characters.
+            params: What the body gets; converted as pycortex.values says, at most 8 MiB of JSON.
+            debounce_scope: None: not debounced. Otherwise at most one active job of this kind and
+                scope; ``{}`` is one per kind. Then the handle is the first one's.
+            debounce_on: "active": queued and running jobs keep a new one out. "queued": only a
+                waiting one does, so that a call while one runs queues exactly one follow-up.
+            run_at: Not to be started before; an aware datetime.
+            priority: For the listing; a runner starts its own jobs in the order of their spawn.
+
+        Raises:
+            TypeError, ValueError: Params, scope or body that won't do; says why.
+            RuntimeError: The runner is shut down, or belongs to another process.
+            psycopg.OperationalError: The database can't be reached; there is no job then.
+            psycopg.DataError: An argument that the database refuses.
+        """
+        check_body(body)
+        arguments = {
+            "kind": kind,
+            "actor": actor,
+            "params": check_params(params),
+            "debounce_scope": debounce_scope,
+            "debounce_on": debounce_on,
+            "run_at": run_at,
+            "priority": priority,
+        }
+        self.start()
+        ticket = Ticket(kind, actor, body)
+        self._reserve(ticket)
+        ticket.runner = self.uuid
+        try:
+            spawned = _spawn.spawn(self._pool, self._bodies, ticket, arguments)
+        except BaseException:
+            if not ticket.ready.is_set():
+                self._bodies.release(ticket)
+            raise
+        if not spawned.created:
+            self._bodies.release(ticket)
+            found = self._bodies.find(spawned.uuid)
+            return JobHandle(spawned.uuid, False, self._pool, found.over if found else None)
+        self._bodies.launch(ticket, spawned.uuid)
+        return JobHandle(spawned.uuid, True, self._pool, ticket.over)
+
+    def shutdown(self, grace: float | None = None) -> None:
+        """
+        Take nothing new, let bodies end, then mark what is left interrupted, and leave.
+
+        Returns within the grace and 5 seconds, whether the database answers or not. Called again
+        meanwhile, with a shorter grace, it makes the first call hurry.
+
+        Args:
+            grace: Seconds for bodies to end; by default as the runner was made.
+        """
+        grace = self.grace if grace is None else grace
+        self._hurry(grace)
+        if self._pid != os.getpid():
+            return
+        if not self._leaving.acquire(timeout=max(0.0, grace) + FAREWELL_LIMIT):
+            return
+        try:
+            if not self._gone:
+                self._leave(grace)
+        finally:
+            self._leaving.release()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.shutdown()
+
+    def _start(self) -> None:
+        self._check_usable()
+        lease = Lease(self._conninfo, self.name, self._outage, self._hear)
+        lease.register()
+        self._bodies = Bodies(
+            self._pool,
+            DaemonExecutor(self.max_workers),
+            StepWriter(self._pool, self._outage, self._step_interval),
+            self._outage,
+            lambda: open_connection(self._conninfo),
+            poll_interval=self._poll_interval,
+        )
+        self._lease = lease
+        self._pid = os.getpid()
+        _remember(self)
+        lease.start()
+        start_thread(self._keep_up, "pycortex-upkeep")
+        logger.info("runner %s registered as %s", self.name, lease.uuid)
+
+    def _hear(self, jobs: Sequence[RunnerJob]) -> None:
+        self._bodies.hear(jobs)
+
+    def _check_usable(self) -> None:
+        if self.closing:
+            raise RuntimeError("this runner is shut down")
+        if self._pid not in (None, os.getpid()):
+            raise RuntimeError(
+                f"this runner belongs to process {self._pid}; after a fork, make one of your own"
+            )
+
+    def _reserve(self, ticket: Ticket) -> None:
+        self._check_usable()
+        try:
+            self._bodies.reserve(ticket)
+        except RuntimeError:
+            raise RuntimeError("this runner is shut down") from None
+
+    def _hurry(self, grace: float) -> None:
+        self._closing.set()
+        self._deadline = min(self._deadline, time.monotonic() + grace)
+
+    # For the worker.
+
+    def _free(self) -> int:
+        return max(0, self.max_workers - self._bodies.busy)
+
+    def _adopt(self, job: Job, body: Body) -> None:
+        ticket = Ticket(job.kind, job.actor, body)
+        ticket.job = job
+        ticket.runner = job.runner
+        self._bodies.reserve(ticket)
+        self._bodies.launch(ticket, job.uuid)
+
+    def _keep_up(self) -> None:
+        complained = False
+        while True:
+            try:
+                done = self._pool.run(sql.maintain)
+            except Exception as error:  # noqa: BLE001 - tried again at the next beat
+                if is_away(error):
+                    self._outage.failed("upkeep", error)
+                elif not complained:
+                    complained = True
+                    logger.warning("upkeep failed, will try on: %s", brief(error))
+            else:
+                self._outage.over("upkeep")
+                complained = False
+                if done.stale or done.orphaned:
+                    logger.info("upkeep closed %d stale, %d orphaned", done.stale, done.orphaned)
+            if self._closing.wait(self._lease.beat):
+                return
+
+    def _leave(self, grace: float) -> None:
+        self._bodies.wait(lambda: self._deadline - time.monotonic())
+        told = self._lease.stop(
+            f"interrupted by shutdown: not over within its grace of {grace:g} s", FAREWELL_LIMIT
+        )
+        self._gone = True
+        self._bodies.stop()
+        self._pool.close()
+        if not told:
+            logger.warning("runner %s shut down, the database doesn't know yet", self.name)
+        elif self._lease.left:
+            logger.warning("runner %s shut down, left %d jobs", self.name, self._lease.left)
+        else:
+            logger.info("runner %s shut down", self.name)
+
+
+_runners: weakref.WeakSet[Runner] = weakref.WeakSet()
+
+
+def _remember(runner: Runner) -> None:
+    """See to it that a forgotten runner says goodbye when the interpreter ends."""
+    if not _runners:
+        atexit.unregister(_shut_down_all)
+        atexit.register(_shut_down_all)
+    _runners.add(runner)
+
+
+def _shut_down_all() -> None:
+    runners = tuple(_runners)
+    for runner in runners:
+        runner._hurry(runner.grace)  # all at once, not one after the other
+    for runner in runners:
+        runner.shutdown()

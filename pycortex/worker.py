@@ -1,0 +1,197 @@
+"""Takes jobs that anybody spawned from the queue, and lets a runner run them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import psycopg
+from psycopg import Connection
+
+from pycortex import _call, registry, sql
+from pycortex._log import brief, logger
+from pycortex._pool import is_away, open_connection
+from pycortex._threads import start_thread
+from pycortex.errors import RunnerNotFound
+from pycortex.models import Job, JobStatus
+from pycortex.runner import Runner
+
+__all__ = ["Worker"]
+
+FIRST_DELAY, LAST_DELAY = 0.1, 5.0
+"""Seconds between tries to reach a database that is away."""
+
+GLANCE = 0.2
+"""Seconds after which a waiting worker looks whether it shall stop."""
+
+
+class Worker:
+    """
+    Claims and runs jobs whose bodies are registered with ``@pycortex.job``.
+
+    It claims as many as its runner has free places, and leaves jobs of other kinds in the queue. It
+    wakes when the database says that there is something to do, and looks by itself now and then.
+    While the database is away it waits.
+
+    Args:
+        runner: Runs the bodies; the caller shuts it down.
+        kinds: Which kinds to take; all registered ones by default.
+        poll_interval: Seconds between two looks into the queue when nothing is heard.
+
+    Raises:
+        LookupError: A kind without a body.
+    """
+
+    def __init__(
+        self, runner: Runner, kinds: Iterable[str] | None = None, *, poll_interval: float = 5.0
+    ) -> None:
+        if not poll_interval > 0:
+            raise ValueError(f"poll_interval is {poll_interval}; give seconds, above 0")
+        self.kinds = sorted(set(registry.kinds() if kinds is None else kinds))
+        for kind in self.kinds:
+            if registry.get(kind) is None:
+                known = ", ".join(registry.kinds()) or "none"
+                raise LookupError(f"kind {kind!r} has no body; registered: {known}")
+        self._runner = runner
+        self._poll_interval = poll_interval
+        self._wake = threading.Event()
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Work until *stop* is set or the runner shuts down; bodies then still run.
+
+        Raises:
+            psycopg.OperationalError: The database can't be reached at the start.
+        """
+        self._runner.start()
+        logger.info("worker of runner %s takes %s", self._runner.uuid, ", ".join(self.kinds) or "-")
+        ear = _Ear(self._runner, self._wake)
+        self._runner._bodies.freed.append(self._wake.set)
+        delay = FIRST_DELAY
+        try:
+            while not self._over(stop):
+                self._wake.clear()
+                free = self._runner._free()
+                try:
+                    claimed = self._claim(free) if free else []
+                except Exception as error:  # noqa: BLE001 - a worker never gives up
+                    self._complain(error)
+                    self._pause(stop, delay)
+                    delay = min(2 * delay, LAST_DELAY)
+                    continue
+                delay = FIRST_DELAY
+                for job in claimed:
+                    self._take(job)
+                if not free or len(claimed) < free:
+                    self._pause(stop, self._poll_interval, wakes=True)
+        finally:
+            self._runner._bodies.freed.remove(self._wake.set)
+            ear.stop()
+            logger.info("worker of runner %s takes no more jobs", self._runner.uuid)
+
+    def _over(self, stop: threading.Event) -> bool:
+        return stop.is_set() or self._runner.closing
+
+    def _pause(self, stop: threading.Event, seconds: float, *, wakes: bool = False) -> None:
+        until = time.monotonic() + seconds
+        while not self._over(stop) and (left := until - time.monotonic()) > 0:
+            if not wakes:
+                stop.wait(min(left, GLANCE))
+            elif self._wake.wait(min(left, GLANCE)):
+                return
+
+    def _claim(self, free: int) -> list[Job]:
+        # In a transaction of its own, so that the jobs are known here before they are ours: if the
+        # answer to the commit is lost, they can be looked up.
+        pool = self._runner._pool
+        claimed: list[Job] = []
+        try:
+            with pool.connection() as conn, conn.transaction():
+                claimed = sql.claim_jobs(conn, self._runner.uuid, self.kinds, max_jobs=free)
+        except psycopg.Error as error:
+            if not claimed or not is_away(error):
+                raise
+            self._runner._outage.failed("claim", error)
+            claimed = self._settle(claimed)
+        self._runner._outage.over("claim")
+        return claimed
+
+    def _settle(self, claimed: list[Job]) -> list[Job]:
+        """Find out which jobs are ours after the answer to the commit was lost; while it takes."""
+        pool = self._runner._pool
+        while not self._runner.closing:
+            try:
+                found = [pool.run(_find(job)) for job in claimed]
+            except psycopg.Error:
+                time.sleep(GLANCE)
+                continue
+            return [
+                job
+                for job, now in zip(claimed, found, strict=True)
+                if now is not None
+                and now.status is JobStatus.RUNNING
+                and (now.runner, now.attempt) == (job.runner, job.attempt)
+            ]
+        return []  # retiring ends them
+
+    def _take(self, job: Job) -> None:
+        body = registry.get(job.kind)
+        assert body is not None  # noqa: S101 - checked at the start, and bodies stay
+        logger.info(
+            "job claimed: kind %r, actor %r, job %s",
+            job.kind,
+            job.actor,
+            job.uuid,
+            extra={"kind": job.kind, "actor": job.actor, "job": job.uuid},
+        )
+        try:
+            self._runner._adopt(job, body)
+        except RuntimeError:
+            logger.warning("job %s was claimed during the shutdown, which ends it", job.uuid)
+
+    def _complain(self, error: Exception) -> None:
+        if is_away(error):
+            self._runner._outage.failed("claim", error)
+        elif isinstance(error, RunnerNotFound):
+            logger.debug("runner %s is being registered anew", self._runner.uuid)
+        else:
+            logger.error("claiming failed, will try on: %s", brief(error))
+
+
+def _find(job: Job) -> Callable[[Connection[Any]], Job | None]:
+    return lambda conn: sql.find_job(conn, job.uuid)
+
+
+class _Ear:
+    """Listens for work, and never stops listening: a lost connection is opened again."""
+
+    def __init__(self, runner: Runner, wake: threading.Event) -> None:
+        self._runner = runner
+        self._wake = wake
+        self._stop = threading.Event()
+        start_thread(self._run, "pycortex-ear")
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        delay = FIRST_DELAY
+        while not self._stop.is_set():
+            try:
+                with open_connection(self._runner._conninfo) as conn:
+                    _call.listen(conn, "cortex_queue")
+                    self._runner._outage.over("listen")
+                    delay = FIRST_DELAY
+                    self._wake.set()  # what came in while nobody listened
+                    while not self._stop.is_set():
+                        for _ in conn.notifies(timeout=1.0, stop_after=1):
+                            self._wake.set()
+            except Exception as error:  # noqa: BLE001 - polling goes on meanwhile
+                if self._stop.is_set():
+                    return
+                self._runner._outage.failed("listen", error)
+                self._stop.wait(delay)
+                delay = min(2 * delay, LAST_DELAY)
