@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ __all__ = ["ANALYZE", "REINDEX", "Work", "maintain", "session"]
 
 LOCK_TIMEOUT = "60s"
 """How long a table's turn waits for a lock, unless params say otherwise."""
+
+PATIENCE = 60.0
+"""Seconds during which a table's turn that ended in a deadlock is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +138,28 @@ def _one(conn: Connection[Any], work: Work, table: str) -> str:
     if row is None:
         return "there is no such table any more"
     oid, schema, name = row
-    before = _unfinished(conn, oid)
-    try:
-        with _warnings(conn) as warnings:
-            conn.execute(work.statement.format(sql.Identifier(schema, name)))
-    except psycopg.Error as error:
-        if conn.broken:
-            raise
-        reason = _said(error)
-        if isinstance(error, psycopg.errors.LockNotAvailable):
-            reason += _blocker(conn, oid)
-        return reason + _clean_up(conn, _unfinished(conn, oid) - before)
-    return "; ".join(warnings)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        before = _unfinished(conn, oid)
+        try:
+            with _warnings(conn) as warnings:
+                conn.execute(work.statement.format(sql.Identifier(schema, name)))
+        except psycopg.Error as error:
+            if conn.broken:
+                raise
+            reason = _said(error)
+            if isinstance(error, psycopg.errors.LockNotAvailable):
+                reason += _blocker(conn, oid)
+            reason += _clean_up(conn, _unfinished(conn, oid) - before)
+            # A REINDEX waits for all older snapshots, and an ANALYZE of the same table holds one
+            # while it waits for the REINDEX. The one that the server sends away comes again.
+            if not isinstance(error, psycopg.errors.DeadlockDetected):
+                return reason
+            if time.monotonic() > deadline:
+                return reason
+        else:
+            return "; ".join(warnings)
+        time.sleep(0.2)
 
 
 def _set(conn: Connection[Any], name: str, value: str) -> None:

@@ -1,0 +1,196 @@
+"""The frame of every command: the group, its options, connections, errors, exit codes."""
+
+import contextlib
+import importlib.metadata
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import psycopg
+from psycopg.errors import Diagnostic
+
+from pycortex._conninfo import with_defaults
+from pycortex.cli._errors import INTERRUPTED, explain
+from pycortex.cli._output import clean, paint, prepare_streams, say
+from pycortex.database import URL_VARIABLE, Database, DatabaseUrlError, resolve
+
+__all__ = ["App", "Command", "Group", "RootGroup", "pass_app", "version"]
+
+
+@dataclass(slots=True)
+class App:
+    """What every command knows: which database, and how talkative to be."""
+
+    url: str | None = None
+    verbose: bool = False
+
+    def resolve(self) -> Database:
+        """Find out which database is meant; a usage error when its URL makes no sense."""
+        try:
+            return resolve(self.url)
+        except DatabaseUrlError as error:
+            text = f"{error}\nHint: {error.hint}" if error.hint else str(error)
+            raise click.UsageError(text) from error
+
+    @contextlib.contextmanager
+    def database(self) -> Iterator[str]:
+        """Keep the database at hand for the block; gives its conninfo."""
+        database = self.resolve()
+        if database.implied:
+            say(f"using {database.label}")
+        if database.is_new:
+            say("setting up its server; this is needed once")
+        with _terminated_like_interrupted(), database:
+            name = click.get_current_context().command_path
+            yield with_defaults(database.conninfo, application_name=name)
+
+    @contextlib.contextmanager
+    def connect(self) -> Iterator[psycopg.Connection[Any]]:
+        """Connect for the block, in autocommit; the server's warnings go to standard error."""
+        with self.database() as conninfo, psycopg.connect(conninfo, autocommit=True) as conn:
+            conn.add_notice_handler(self._tell)
+            yield conn
+
+    def _tell(self, notice: Diagnostic) -> None:
+        if self.verbose or notice.severity_nonlocalized == "WARNING":
+            say(f"{(notice.severity or 'notice').lower()}: {clean(notice.message_primary or '')}")
+
+
+@contextlib.contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that what it holds is put away."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+pass_app = click.make_pass_decorator(App, ensure=True)
+
+
+def _set_url(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(App).url = value
+
+
+def _set_verbose(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(App).verbose = True
+
+
+def _common_options(*, hidden: bool) -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--database-url"],
+            metavar="URL",
+            expose_value=False,
+            callback=_set_url,
+            hidden=hidden,
+            help="postgresql://…, 'host=… dbname=…', embedded: or embedded:///folder.  "
+            f"[default: ${URL_VARIABLE}, else libpq's PG* variables, else embedded:]",
+        ),
+        click.Option(
+            ["-v", "--verbose"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_verbose,
+            hidden=hidden,
+            help="Say more; show tracebacks.",
+        ),
+    ]
+
+
+class Command(click.Command):
+    """A command with an example in its help, which takes the common options anywhere."""
+
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.example = example
+        self.params += _common_options(hidden=True)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        if self.example:
+            with formatter.section("Example"):
+                for line in self.example.splitlines():
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+class Group(click.Group):
+    """A group that shows its help when nothing is asked of it."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["callback"] = click.pass_context(_help_when_alone)
+        kwargs["invoke_without_command"] = True
+        super().__init__(*args, **kwargs)
+
+
+def _help_when_alone(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+class RootGroup(Group):
+    """The whole program: whatever happens inside becomes a sentence and an exit code."""
+
+    group_class = Group
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Name the commands in the order in which one meets them."""
+        return list(self.commands)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += _common_options(hidden=False)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        prepare_streams()
+        return super().main(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            ctx.exit(INTERRUPTED)
+        except BrokenPipeError:
+            _silence()
+            ctx.exit(0)
+        except Exception as error:  # noqa: BLE001 - the last stop of every error
+            report = explain(error)
+            with contextlib.suppress(BrokenPipeError):
+                if ctx.ensure_object(App).verbose:
+                    say("".join(traceback.format_exception(error)).rstrip())
+                say(f"{paint('Error', 'error')}: {clean(report.message)}")
+                if report.hint:
+                    say(f"Hint: {clean(report.hint)}")
+            ctx.exit(report.code)
+
+
+def _silence() -> None:
+    """Nobody reads any more: let what is still buffered go nowhere instead of complaining."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def version() -> str:
+    """The version of the installed package."""
+    try:
+        return importlib.metadata.version("pycortex-jobs")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown (not installed)"

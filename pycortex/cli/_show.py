@@ -1,0 +1,56 @@
+"""One job, whole, for people."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from pycortex.cli._jobs import percent, progress, span
+from pycortex.cli._output import clean, out, paint
+from pycortex.models import Job, JobEvent
+
+__all__ = ["print_job"]
+
+
+def print_job(job: Job, events: Sequence[JobEvent]) -> None:
+    """Print *job* a line per fact, then the history that *events* tell."""
+    done = percent(job)
+    facts = [
+        ("uuid", str(job.uuid)),
+        ("kind", job.kind),
+        ("status", paint(job.status, job.status)),
+        ("progress", progress(job) + ("" if done is None else f"  {done}%")),
+        ("message", job.message),
+        ("actor", job.actor),
+        ("params", _json(job.params)),
+        ("result", "" if job.result is None else _json(job.result)),
+        ("scope", "" if job.debounce_scope is None else _json(job.debounce_scope)),
+        ("priority", str(job.priority) if job.priority else ""),
+        ("attempt", str(job.attempt)),
+        ("runner", str(job.runner or "")),
+        ("created", _moment(job.created_at)),
+        ("run at", _moment(job.run_at) if job.run_at > job.created_at else ""),
+        ("started", _moment(job.started_at)),
+        ("updated", f"{_moment(job.updated_at)}  {span(job.seconds_since_update)} ago"),
+        ("finished", _moment(job.finished_at)),
+        ("duration", span(job.duration_seconds) if job.started_at else ""),
+    ]
+    for name, value in facts:
+        if value:
+            painted = value if name == "status" else clean(value)
+            out(f"{name:<9} {painted}")
+    if events:
+        out()
+        out("history")
+        for event in events:
+            words = [_moment(event.at), paint(event.to_status, event.to_status)]
+            words += [clean(event.message)] if event.message else []
+            words += [f"(by {clean(event.actor)})"] if event.actor else []
+            out("  " + "  ".join(words))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _moment(when: datetime | None) -> str:
+    return "" if when is None else when.isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,180 @@
+"""What may be written on the command line: uuids, JSON, points in time, numbers of hours."""
+
+import json
+import math
+import re
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+
+__all__ = ["HOURS", "JOB", "JSON_OBJECT", "KINDS", "MOMENT", "RUNNER", "UuidRange"]
+
+LEAST_DIGITS = 8
+
+
+class UuidRange:
+    """A uuid, or all those that begin with the given hexadecimal digits."""
+
+    def __init__(self, digits: str) -> None:
+        self.digits = digits
+        self.first = UUID(digits.ljust(32, "0"))
+        self.last = UUID(digits.ljust(32, "f"))
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is one whole uuid."""
+        return len(self.digits) == 32
+
+
+class _Type(click.ParamType):  # type: ignore[type-arg] # generic only in newer click
+    pass
+
+
+class _Runner(_Type):
+    name = "uuid"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> UUID:
+        try:
+            return value if isinstance(value, UUID) else UUID(str(value).strip())
+        except ValueError:
+            self.fail(f"{value!r} is not a uuid", param, ctx)
+
+
+class _Job(_Type):
+    name = "uuid"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> UuidRange:
+        if isinstance(value, UuidRange):
+            return value
+        text = str(value).strip().lower()
+        try:
+            return UuidRange(UUID(text).hex)
+        except ValueError:
+            digits = text.replace("-", "")
+            if LEAST_DIGITS <= len(digits) < 32 and re.fullmatch("[0-9a-f]+", digits):
+                return UuidRange(digits)
+        raise click.BadParameter(
+            f"{value!r} is not a uuid, nor the first {LEAST_DIGITS} digits of one", ctx, param
+        )
+
+
+class _JsonObject(_Type):
+    name = "json"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, Any]:
+        if isinstance(value, dict):
+            return value
+        try:
+            text = _text_of(str(value))
+            parsed = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+        except json.JSONDecodeError as error:
+            self.fail(
+                f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}", param, ctx
+            )
+        except RecursionError:
+            self.fail("not usable JSON: it is nested too deeply", param, ctx)
+        except OSError as error:
+            self.fail(f"{error.filename}: {error.strerror}", param, ctx)
+        except ValueError as error:
+            self.fail(f"not usable JSON: {error}", param, ctx)
+        if not isinstance(parsed, dict):
+            found = {list: "array", str: "string", bool: "boolean", type(None): "null"}
+            name = found.get(type(parsed), "number")
+            self.fail(
+                f"a JSON object is needed, such as '{{\"key\": 1}}', not a JSON {name}", param, ctx
+            )
+        return parsed
+
+
+class _Moment(_Type):
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        try:
+            moment = datetime.fromisoformat(str(value).strip())
+        except ValueError:
+            moment = None
+        if moment is None:
+            self.fail(
+                f"{value!r} is not a point in time, such as 2031-05-01T03:00:00+02:00", param, ctx
+            )
+        if moment.utcoffset() is None:
+            self.fail(
+                f"{value!r} has no time zone: add an offset such as +02:00, or Z for UTC",
+                param,
+                ctx,
+            )
+        return moment
+
+
+class _Hours(_Type):
+    name = "hours"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            hours = float(value)
+        except ValueError:
+            hours = math.nan
+        if not hours >= 0:
+            self.fail(f"{value!r} is not a number of hours from 0 up", param, ctx)
+        return hours
+
+
+class _Kinds(_Type):
+    name = "kinds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        kinds = tuple(dict.fromkeys(kind.strip() for kind in str(value).split(",")))
+        if "" in kinds:
+            self.fail(f"{value!r} holds an empty kind", param, ctx)
+        return kinds
+
+
+def _text_of(value: str) -> str:
+    """The value itself, or what the file behind an @, or standard input, holds."""
+    if value == "-":
+        if sys.stdin is None or sys.stdin.closed:
+            raise ValueError("standard input is closed")
+        return sys.stdin.read()
+    if value.startswith("@"):
+        return Path(value[1:]).read_text(encoding="utf-8")
+    return value
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} stands twice in one object")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+JOB = _Job()
+RUNNER = _Runner()
+JSON_OBJECT = _JsonObject()
+MOMENT = _Moment()
+HOURS = _Hours()
+KINDS = _Kinds()

@@ -1,0 +1,173 @@
+"""reindex, analyze, report and corpus: the built-in jobs, run here or only queued."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from psycopg import Connection
+
+from pycortex import sql
+from pycortex.cli._app import App, Command, Group, pass_app
+from pycortex.cli._local import run_or_queue
+from pycortex.cli._report import print_report
+from pycortex.models import Spawned
+
+__all__ = ["analyze", "corpus", "reindex", "report"]
+
+SEVERITIES = ("info", "warning", "error", "fatal", "invalid")
+ID = click.IntRange(1, 2**31 - 1)
+
+
+def running(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that runs a job."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the job as JSON at the end."),
+        click.option("--actor", help="Who asks, for the record."),
+        click.option(
+            "--queue", is_flag=True, help="Only queue it, for a worker; print the job's uuid."
+        ),
+    ):
+        function = option(function)
+    return pass_app(function)
+
+
+@click.command(cls=Command, example="pycortex reindex corpus.tasks")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@running
+def reindex(
+    app: App, tables: tuple[str, ...], queue: bool, actor: str | None, as_json: bool
+) -> None:
+    """
+    Rebuild indexes online.
+
+    Table by table: of these tables, or of the seven that imports churn most.
+    """
+
+    def spawn(conn: Connection[Any]) -> Spawned:
+        return sql.spawn_reindex(conn, actor=actor, tables=list(tables) or None)
+
+    run_or_queue(app, spawn, queue=queue, as_json=as_json)
+
+
+@click.command(cls=Command, example="pycortex analyze")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@running
+def analyze(
+    app: App, tables: tuple[str, ...], queue: bool, actor: str | None, as_json: bool
+) -> None:
+    """
+    Refresh planner statistics.
+
+    Table by table: of these tables, or of the seven that imports churn most.
+    """
+
+    def spawn(conn: Connection[Any]) -> Spawned:
+        return sql.spawn_analyze(conn, actor=actor, tables=list(tables) or None)
+
+    run_or_queue(app, spawn, queue=queue, as_json=as_json)
+
+
+@click.group(cls=Group)
+def report() -> None:
+    """Count reports over a corpus, and show them."""
+
+
+def slice_(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the arguments that name one slice of the reports."""
+    for argument in (
+        click.argument("severity", type=click.Choice(SEVERITIES)),
+        click.argument("service_id", type=ID, metavar="SERVICE_ID"),
+        click.argument("corpus_id", type=ID, metavar="CORPUS_ID"),
+    ):
+        function = argument(function)
+    return function
+
+
+@report.command(example="pycortex report populate 1 1 error")
+@slice_
+@running
+def populate(
+    app: App,
+    corpus_id: int,
+    service_id: int,
+    severity: str,
+    queue: bool,
+    actor: str | None,
+    as_json: bool,
+) -> None:
+    """Count one slice: a corpus, a service and a severity."""
+
+    def spawn(conn: Connection[Any]) -> Spawned:
+        return sql.spawn_report_populate(conn, corpus_id, service_id, severity, actor=actor)
+
+    run_or_queue(app, spawn, queue=queue, as_json=as_json)
+
+
+@report.command(example="pycortex report refresh")
+@running
+def refresh(app: App, queue: bool, actor: str | None, as_json: bool) -> None:
+    """Forget all counts; each is made anew when it is asked for."""
+
+    def spawn(conn: Connection[Any]) -> Spawned:
+        return sql.spawn_report_refresh(conn, actor=actor)
+
+    run_or_queue(app, spawn, queue=queue, as_json=as_json)
+
+
+@report.command("show", example="pycortex report show 1 1 error")
+@slice_
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@pass_app
+def show_report(app: App, corpus_id: int, service_id: int, severity: str, as_json: bool) -> None:
+    """Show one slice as it was counted last."""
+    with app.connect() as conn:
+        print_report(conn, corpus_id, service_id, severity, as_json=as_json)
+
+
+@click.group(cls=Group)
+def corpus() -> None:
+    """Load documents to report on."""
+
+
+@corpus.command("import", example="pycortex corpus import examples/latexml-logs --corpus sample")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--corpus", "corpus_name", help="Its name.  [default: the path's last part]")
+@click.option("--service", default="latexml", show_default=True, help="What made the logs.")
+@running
+def import_(
+    app: App,
+    path: Path,
+    corpus_name: str | None,
+    service: str,
+    queue: bool,
+    actor: str | None,
+    as_json: bool,
+) -> None:
+    """
+    Import a folder, or a .tar.gz, of LaTeXML conversion logs.
+
+    Safe to repeat: a document that is there already is replaced. A path that is only queued must
+    be there where the worker runs.
+    """
+    if not queue and not path.exists():
+        raise click.BadParameter(f"{path} does not exist", param_hint="PATH")
+    name = corpus_name if corpus_name is not None else path.name.split(".")[0] or "corpus"
+
+    def spawn(conn: Connection[Any]) -> Spawned:
+        return spawn_import(conn, path, corpus=name, service=service, actor=actor)
+
+    run_or_queue(app, spawn, queue=queue, as_json=as_json)
+
+
+def spawn_import(
+    conn: Connection[Any], path: Path, *, corpus: str, service: str, actor: str | None
+) -> Spawned:
+    """Queue an import; one at a time into a corpus for a service."""
+    return sql.spawn_job(
+        conn,
+        "corpus_import",
+        actor=actor,
+        params={"path": str(path.absolute()), "corpus": corpus, "service": service},
+        debounce_scope={"corpus": corpus, "service": service},
+    )

@@ -1,0 +1,33 @@
+"""doctor: one line per check, and what to do."""
+
+import click
+
+from pycortex.cli._app import App, Command, pass_app
+from pycortex.cli._output import clean, out, paint, print_json
+from pycortex.doctor import Level, examine
+
+__all__ = ["doctor"]
+
+
+@click.command(cls=Command, example="pycortex doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@pass_app
+def doctor(app: App, as_json: bool) -> None:
+    """
+    Look the database over and say what to do.
+
+    Exits with 1 when a check ends in error. Changes nothing.
+    """
+    found = []
+    with app.database() as conninfo:
+        for check in examine(conninfo):
+            found.append(check)
+            if not as_json:
+                level = paint(f"{check.level:<7}", check.level)
+                out(f"{level}  {check.name:<10}  {clean(check.message)}")
+                if check.hint:
+                    out(f"{'':<21}{clean(check.hint)}")
+    if as_json:
+        print_json(found)
+    if any(check.level is Level.ERROR for check in found):
+        click.get_current_context().exit(1)

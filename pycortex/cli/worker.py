@@ -1,0 +1,124 @@
+"""worker: claims and runs what anybody spawned, until a signal ends it."""
+
+import contextlib
+import importlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+import click
+
+from pycortex import registry
+from pycortex.cli._app import App, Command, pass_app
+from pycortex.cli._errors import INTERRUPTED, RefusedError
+from pycortex.cli._log import log_to_stderr
+from pycortex.cli._output import say
+from pycortex.cli._types import KINDS
+from pycortex.runner import Runner
+from pycortex.worker import Worker
+
+__all__ = ["load_apps", "stop_on_signals", "worker"]
+
+
+@click.command(cls=Command, example="pycortex worker --app shop.jobs --concurrency 4")
+@click.option(
+    "--app",
+    "apps",
+    multiple=True,
+    metavar="MODULE",
+    help="Import this module for the bodies that it registers; may be repeated.",
+)
+@click.option("--kinds", type=KINDS, metavar="A,B", help="Only these.  [default: all known]")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1000),
+    default=4,
+    show_default=True,
+    help="How many jobs at a time.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Seconds that running bodies get to finish at the end.",
+)
+@pass_app
+def worker(
+    app: App, apps: tuple[str, ...], kinds: tuple[str, ...] | None, concurrency: int, grace: float
+) -> None:
+    """
+    Claim and run what anybody spawned, in threads.
+
+    Runs the built-in kinds and those of --app. SIGTERM and Ctrl-C end it: it claims nothing more,
+    gives bodies the grace to finish, and marks the rest interrupted. A second signal ends it at
+    once.
+    """
+    load_apps(apps)
+    wanted = tuple(registry.kinds()) if kinds is None else kinds
+    unknown = [kind for kind in wanted if registry.get(kind) is None]
+    if unknown:
+        raise click.BadParameter(
+            f"nothing registers {', '.join(map(repr, unknown))}; "
+            f"known are {', '.join(sorted(registry.kinds()))}",
+            param_hint="--kinds",
+        )
+    log_to_stderr(verbose=app.verbose)
+    stop = threading.Event()
+    with (
+        app.database() as conninfo,
+        stop_on_signals(stop) as signals,
+        Runner(conninfo, max_workers=concurrency, grace=grace) as runner,
+    ):
+        say(f"worker {runner.uuid} is ready for {', '.join(wanted)}; Ctrl-C ends it")
+        Worker(runner, wanted).run(stop)
+    if signal.SIGINT in signals:
+        click.get_current_context().exit(INTERRUPTED)
+
+
+def load_apps(names: tuple[str, ...]) -> None:
+    """Register the built-in bodies, and those of the modules *names*."""
+    importlib.import_module("pycortex.builtin")
+    for name in names:
+        try:
+            registry.import_app(name)
+        except ModuleNotFoundError as error:
+            if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+                raise click.BadParameter(
+                    f"no module named {error.name!r} in this folder or the Python path",
+                    param_hint="--app",
+                ) from error
+            raise RefusedError(f"importing {name} failed: {error}") from error
+        except Exception as error:
+            raise RefusedError(
+                f"importing {name} failed: {type(error).__name__}: {error}",
+                "pycortex --verbose … shows where",
+            ) from error
+
+
+@contextlib.contextmanager
+def stop_on_signals(stop: threading.Event) -> Iterator[list[int]]:
+    """
+    Set *stop* at SIGTERM or SIGINT within the block, and leave at once at the second.
+
+    Gives the list of signals that came. The handlers that were there before are put back.
+    """
+    came: list[int] = []
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if came:
+            os._exit(128 + number)
+        came.append(number)
+        stop.set()
+        # Not through Python's streams, which this handler may have interrupted in a write.
+        with contextlib.suppress(OSError):
+            os.write(2, b"stopping; once more to leave at once\n")
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,296 @@
+"""Looks a database over: can jobs live here, and is the truth being kept?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import psycopg
+from psycopg import Connection, errors
+from psycopg.conninfo import make_conninfo
+
+from pycortex import sql
+from pycortex._data import data_path
+from pycortex.install import pending
+
+__all__ = ["Check", "Level", "examine"]
+
+OLDEST_SERVER = 14
+UPKEEP_LATE = 300
+"""Seconds after which upkeep that pg_cron or a runner should do every minute is late."""
+
+
+class Level(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: how it is, and what to do about it."""
+
+    name: str
+    level: Level
+    message: str
+    hint: str = ""
+
+
+def examine(conninfo: str) -> Iterator[Check]:
+    """
+    Look over the database of *conninfo*; nothing is changed.
+
+    Raises:
+        psycopg.OperationalError: It can't be reached.
+    """
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        yield _server(conn)
+        yield _encoding(conn)
+        schema = _schema(conn)
+        yield schema
+        if schema.level is not Level.ERROR:
+            yield from _guarded("pg_cron", _cron, conn, conninfo)
+            for name, check in (
+                ("upkeep", _upkeep),
+                ("runners", _runners),
+                ("orphans", _orphans),
+                ("stale jobs", _stale),
+            ):
+                yield from _guarded(name, check, conn)
+
+
+def _guarded(name: str, check: Any, *arguments: Any) -> Iterator[Check]:
+    """Run one check; what may not be seen is a warning, and the others go on."""
+    try:
+        yield from check(*arguments)
+    except errors.InsufficientPrivilege as error:
+        yield Check(
+            name,
+            Level.WARNING,
+            f"can't tell: {error.diag.message_primary}",
+            "look again as a member of cortex_admin, or as the role that installed pycortex",
+        )
+    except errors.ReadOnlySqlTransaction:
+        yield Check(name, Level.WARNING, "can't tell where the database only reads")
+
+
+def _server(conn: Connection[Any]) -> Check:
+    number = conn.info.server_version
+    name = conn.info.parameter_status("server_version") or str(number)
+    if number < OLDEST_SERVER * 10000:
+        return Check("server", Level.ERROR, f"PostgreSQL {name}", "upgrade to 14 or newer")
+    [standby] = conn.execute("select pg_is_in_recovery()").fetchone() or [False]
+    if standby:
+        return Check(
+            "server",
+            Level.WARNING,
+            f"PostgreSQL {name}, a standby: jobs can be read here and nothing else",
+            "connect to the primary to change anything",
+        )
+    return Check("server", Level.OK, f"PostgreSQL {name}, database {conn.info.dbname}")
+
+
+def _encoding(conn: Connection[Any]) -> Check:
+    encoding = conn.info.parameter_status("server_encoding") or "unknown"
+    if encoding == "UTF8":
+        return Check("encoding", Level.OK, encoding)
+    return Check(
+        "encoding", Level.ERROR, encoding, "create a database with encoding 'UTF8' for jobs"
+    )
+
+
+def _schema(conn: Connection[Any]) -> Check:
+    [there, corpus] = conn.execute(
+        "select to_regclass('cortex.job') is not null, to_regnamespace('corpus') is not null"
+    ).fetchone() or [False, False]
+    if not there:
+        return Check(
+            "schema", Level.ERROR, "pycortex isn't installed here", "run: pycortex install"
+        )
+    try:
+        missing = pending(conn, corpus=corpus)
+        [newest] = conn.execute(
+            "select max(migration_id) from cortex._yoyo_migration"
+        ).fetchone() or [None]
+    except errors.InsufficientPrivilege:
+        return Check("schema", Level.OK, "installed; its version can't be seen by this role")
+    known = sorted(path.stem for path in data_path("migrations").glob("*.sql"))
+    if newest not in known:
+        return Check(
+            "schema",
+            Level.ERROR,
+            f"at {newest}, newer than this package, which ends at {known[-1]}",
+            "upgrade the package: pip install --upgrade pycortex-jobs",
+        )
+    if missing:
+        return Check(
+            "schema",
+            Level.ERROR,
+            f"at {newest}, older than this package: {', '.join(missing)} not applied",
+            "run: pycortex install",
+        )
+    return Check("schema", Level.OK, f"at {newest}, the same as this package")
+
+
+def _cron(conn: Connection[Any], conninfo: str) -> Iterator[Check]:
+    database = conn.info.dbname
+    here, home = conn.execute(
+        "select exists (select from pg_extension where extname = 'pg_cron'),"
+        " current_setting('cron.database_name', true)"
+    ).fetchone() or (False, None)
+    if here:
+        yield from _cron_entry(conn, database, sql.cron_entry(conn))
+    elif home is None:
+        yield Check(
+            "pg_cron",
+            Level.WARNING,
+            "not loaded by this server: only running workers do the upkeep",
+            "install pg_cron and add it to shared_preload_libraries, then: pycortex schedule",
+        )
+    elif home == database:
+        yield Check(
+            "pg_cron",
+            Level.WARNING,
+            "loaded for this database, but not created in it",
+            "as a superuser: create extension pg_cron; then: pycortex schedule",
+        )
+    else:
+        entry = sql.cron_entry(conn)
+        try:
+            with psycopg.connect(make_conninfo(conninfo, dbname=home), autocommit=True) as cron:
+                yield from _cron_entry(cron, database, entry)
+        except psycopg.OperationalError:
+            yield Check(
+                "pg_cron",
+                Level.WARNING,
+                f"lives in database {home}, which can't be looked into",
+                "look again as a role that may connect there",
+            )
+
+
+def _cron_entry(cron: Connection[Any], database: str, entry: str) -> Iterator[Check]:
+    """Judge the entry of *database* in the pg_cron of *cron*."""
+    loaded, version = cron.execute(
+        "select current_setting('cron.database_name', true),"
+        " (select extversion from pg_extension where extname = 'pg_cron')"
+    ).fetchone() or (None, None)
+    if version is None:
+        yield Check(
+            "pg_cron",
+            Level.WARNING,
+            f"not created in its database {cron.info.dbname}",
+            "as a superuser there: create extension pg_cron; then: pycortex schedule",
+        )
+        return
+    if loaded is None:
+        yield Check(
+            "pg_cron",
+            Level.ERROR,
+            f"created (version {version}), but not preloaded, so nothing runs",
+            "add pg_cron to shared_preload_libraries and restart the server",
+        )
+        return
+    job = cron.execute(
+        "select jobid, schedule, active from cron.job where jobname = %s and database = %s",
+        [entry, database],
+    ).fetchone()
+    if job is None:
+        yield Check(
+            "pg_cron",
+            Level.WARNING,
+            f"version {version}, but the upkeep of this database is not scheduled",
+            "run: pycortex schedule",
+        )
+        return
+    number, line, active = job
+    if not active:
+        yield Check(
+            "pg_cron", Level.ERROR, f"entry {number} is switched off", "run: pycortex schedule"
+        )
+        return
+    run = cron.execute(
+        "select status, return_message, date_trunc('second', clock_timestamp() - start_time)::text"
+        " from cron.job_run_details where jobid = %s order by runid desc limit 1",
+        [number],
+    ).fetchone()
+    words = f"version {version}, upkeep scheduled {line!r} as entry {number}"
+    if run is None:
+        yield Check("pg_cron", Level.OK, f"{words}, no run yet")
+    elif run[0] == "failed":
+        yield Check(
+            "pg_cron",
+            Level.ERROR,
+            f"{words}; its last run failed: {' '.join(str(run[1]).split())}",
+            "see cron.job_run_details; a password file or cron.host may be missing",
+        )
+    else:
+        yield Check("pg_cron", Level.OK, f"{words}, last run {run[2]} ago")
+
+
+def _upkeep(conn: Connection[Any]) -> Iterator[Check]:
+    last, age = conn.execute(
+        "select last_run_at, extract(epoch from clock_timestamp() - last_run_at)::float8"
+        " from cortex.upkeep_record"
+    ).fetchone() or (None, None)
+    if last is None or age is None:
+        yield Check(
+            "upkeep",
+            Level.WARNING,
+            "never ran",
+            "start a worker, or let pg_cron do it: pycortex schedule",
+        )
+    elif age > UPKEEP_LATE:
+        yield Check(
+            "upkeep",
+            Level.WARNING,
+            f"last ran {age / 60:.0f} minutes ago",
+            "start a worker, or let pg_cron do it: pycortex schedule",
+        )
+    else:
+        yield Check("upkeep", Level.OK, f"last ran {max(age, 0):.0f} s ago")
+
+
+def _runners(conn: Connection[Any]) -> Iterator[Check]:
+    alive = sum(runner.alive for runner in sql.list_runners(conn))
+    [waiting] = conn.execute(
+        "select count(*) from cortex.jobs"
+        " where status = 'queued' and runner is null and run_at <= clock_timestamp()"
+    ).fetchone() or [0]
+    words = f"{alive} alive, {waiting} jobs ready and waiting"
+    if waiting and not alive:
+        yield Check("runners", Level.WARNING, words, "start one: pycortex worker")
+    else:
+        yield Check("runners", Level.OK, words)
+
+
+def _orphans(conn: Connection[Any]) -> Iterator[Check]:
+    [orphans] = conn.execute(
+        "select count(*) from cortex.jobs as j join cortex.runners as r on r.uuid = j.runner"
+        " where j.status in ('queued', 'running') and not r.alive"
+    ).fetchone() or [0]
+    if orphans:
+        yield Check(
+            "orphans",
+            Level.WARNING,
+            f"{orphans} active jobs of runners that are gone",
+            "upkeep ends them; by hand: pycortex interrupt-orphans --runner UUID",
+        )
+    else:
+        yield Check("orphans", Level.OK, "no active jobs of runners that are gone")
+
+
+def _stale(conn: Connection[Any]) -> Iterator[Check]:
+    # The reaper itself says what is stale; its work is rolled back.
+    with conn.transaction(force_rollback=True):
+        stale = sql.reap_stale(conn)
+    if stale:
+        yield Check(
+            "stale jobs",
+            Level.WARNING,
+            f"{stale} running jobs have been silent for too long",
+            "upkeep ends them; by hand: pycortex reap",
+        )
+    else:
+        yield Check("stale jobs", Level.OK, "no running job has been silent for too long")
