@@ -60,6 +60,9 @@ HOPELESS = 4 * LIMIT
 _LARGE = 10**LONGEST_INTEGER
 _NO_RULE = object()
 
+Path = tuple[Any, str | int]
+"""Where a value is: the path of what holds it, and its key or place; text only when needed."""
+
 
 def to_json(value: Any) -> tuple[Any, list[str]]:
     """
@@ -130,14 +133,14 @@ class _Converter:
         self.name = ""
         self.size = 0
 
-    def convert(self, value: Any, path: str) -> Any:
-        self.name = path
+    def convert(self, value: Any, name: str) -> Any:
+        self.name = name
         try:
-            return self._convert(value, path)
+            return self._convert(value, (None, name))
         except RecursionError:
-            raise ValueError(f"{path} is nested too deeply") from None
+            raise ValueError(f"{name} is nested too deeply") from None
 
-    def _convert(self, value: Any, path: str) -> Any:
+    def _convert(self, value: Any, path: Path) -> Any:
         if value is None or value is True or value is False:
             return value
         if isinstance(value, Enum):
@@ -150,21 +153,21 @@ class _Converter:
             return self._float(float(value), path)
         return self._other(value, path)
 
-    def _other(self, value: Any, path: str) -> Any:
+    def _other(self, value: Any, path: Path) -> Any:
         plain = self._scalar(value, path)
         if plain is not _NO_RULE:
             return plain
         if id(value) in self.open:
             return self._lossy(path, "contains itself", "…", ValueError)
         if len(self.open) >= DEPTH:
-            raise ValueError(f"{path[:200]} is nested too deeply (more than {DEPTH} levels)")
+            raise ValueError(f"{self.name} is nested too deeply (more than {DEPTH} levels)")
         self.open.add(id(value))
         try:
             return self._container(value, path)
         finally:
             self.open.discard(id(value))
 
-    def _scalar(self, value: Any, path: str) -> Any:
+    def _scalar(self, value: Any, path: Path) -> Any:
         """Return the JSON form of a single value, or _NO_RULE."""
         match value:
             case datetime() | date() | time():
@@ -183,7 +186,7 @@ class _Converter:
                 return self._text(name if isinstance(name, str) else repr(name), path)
         return _NO_RULE
 
-    def _container(self, value: Any, path: str) -> Any:
+    def _container(self, value: Any, path: Path) -> Any:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}
             return self._object(fields, path)
@@ -203,11 +206,11 @@ class _Converter:
                     return self._convert(plain, path)
         return self._unknown(value, path)
 
-    def _array(self, values: Any, path: str) -> list[Any]:
+    def _array(self, values: Any, path: Path) -> list[Any]:
         self._grow(2 * len(values))
-        return [self._convert(item, f"{path}[{place}]") for place, item in enumerate(values)]
+        return [self._convert(item, (path, place)) for place, item in enumerate(values)]
 
-    def _object(self, mapping: Mapping[Any, Any], path: str) -> dict[str, Any]:
+    def _object(self, mapping: Mapping[Any, Any], path: Path) -> dict[str, Any]:
         self._grow(6 * len(mapping))
         converted: dict[str, Any] = {}
         # Keys that are text keep their name, whatever else would take it.
@@ -216,39 +219,42 @@ class _Converter:
             name = self._key(key, path)
             if name in converted or (type(key) is not str and name in own):
                 name = self._free_name(name, own | converted.keys(), path)
-            converted[name] = self._convert(item, f"{path}.{name:.80}")
+            converted[name] = self._convert(item, (path, name))
         return converted
 
-    def _key(self, key: Any, path: str) -> str:
+    def _key(self, key: Any, path: Path) -> str:
         if isinstance(key, str) and not isinstance(key, Enum):
-            return self._text(str.__str__(key), f"a key of {path}")
+            return self._text(str.__str__(key), (path, "(a key)"))
         if self.strict:
             raise TypeError(
-                f"{path} has the key {key!r} of type {type(key).__name__}; JSON's keys are text"
+                f"{_say(path)} has the key {key!r:.80} of type {type(key).__name__}; "
+                "JSON's keys are text"
             )
-        plain = self._convert(key, f"a key of {path}")
+        plain = self._convert(key, (path, "(a key)"))
         return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
-    def _free_name(self, name: str, taken: set[str], path: str) -> str:
+    def _free_name(self, name: str, taken: set[str], path: Path) -> str:
         free = next(f"{name} ({n})" for n in count(2) if f"{name} ({n})" not in taken)
         self.warnings.append(
-            f"{path} has several keys that read {name!r:.80}; one is now {free!r:.80}"
+            f"{_say(path)} has several keys that read {name!r:.80}; one is now {free!r:.80}"
         )
         return free
 
-    def _text(self, text: str, path: str) -> str:
+    def _text(self, text: str, path: Path) -> str:
         self._grow(len(text))
         cleaned = clean(text)
         if self.strict and cleaned != text:
-            raise ValueError(f"{path} holds a NUL or a lone surrogate; PostgreSQL can't store that")
+            raise ValueError(
+                f"{_say(path)} holds a NUL or a lone surrogate; PostgreSQL can't store that"
+            )
         return cleaned
 
-    def _integer(self, number: int, path: str) -> Any:
+    def _integer(self, number: int, path: Path) -> Any:
         if -_LARGE < number < _LARGE:
             return number
         return self._lossy(path, "is an integer of over 4000 digits", hex(number), ValueError)
 
-    def _float(self, number: float, path: str) -> Any:
+    def _float(self, number: float, path: Path) -> Any:
         if math.isfinite(number):
             return number
         return self._lossy(path, f"is {number}", None, ValueError)
@@ -258,7 +264,7 @@ class _Converter:
         if self.size > HOPELESS:
             raise ValueError(f"{self.name} too large ({self.size} bytes or more; at most {LIMIT})")
 
-    def _unknown(self, value: Any, path: str) -> Any:
+    def _unknown(self, value: Any, path: Path) -> Any:
         try:
             text = repr(value)
         except Exception:  # noqa: BLE001 - somebody's __repr__ may raise anything
@@ -269,11 +275,20 @@ class _Converter:
             path, f"is of type {type(value).__name__}, which has no rule", clean(text), TypeError
         )
 
-    def _lossy(self, path: str, what: str, instead: Any, error: type[Exception]) -> Any:
+    def _lossy(self, path: Path, what: str, instead: Any, error: type[Exception]) -> Any:
         if self.strict:
-            raise error(f"{path} {what}; JSON can't hold that")
-        self.warnings.append(f"{path} {what}; stored as {instead!r:.100}")
+            raise error(f"{_say(path)} {what}; JSON can't hold that")
+        self.warnings.append(f"{_say(path)} {what}; stored as {instead!r:.100}")
         return instead
+
+
+def _say(path: Path) -> str:
+    parts: list[str] = []
+    outer: Path | None = path
+    while outer is not None:
+        outer, last = outer
+        parts.append(f"[{last}]" if isinstance(last, int) else f".{last:.80}")
+    return "".join(reversed(parts)).removeprefix(".")
 
 
 def _sorted(values: Set[Any]) -> list[Any]:
