@@ -21,6 +21,13 @@ CREATE TYPE cortex.debounce_mode AS ENUM (
 
 COMMENT ON TYPE cortex.debounce_mode IS 'Which jobs of a scope keep a new one out: any active job, or only one that still waits.';
 
+CREATE TYPE cortex.interrupt_policy AS ENUM (
+    'leave',
+    'requeue'
+);
+
+COMMENT ON TYPE cortex.interrupt_policy IS 'What becomes of an interrupted job: it stays so, or is tried again while attempts are left.';
+
 CREATE TYPE cortex.job_status AS ENUM (
     'queued',
     'running',
@@ -122,6 +129,88 @@ CREATE FUNCTION corpus.severity_log(severity text) RETURNS regclass
 
 COMMENT ON FUNCTION corpus.severity_log(severity text) IS 'The table that holds the messages of a severity: info, warning, error, fatal or invalid.';
 
+CREATE FUNCTION cortex.abandoned_jobs(candidates bigint[]) RETURNS TABLE(id bigint, runner uuid, reason text)
+    LANGUAGE sql STABLE ROWS 1
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.abandoned_jobs(candidates bigint[]) IS 'Those of the given jobs whose runner is gone.';
+
+CREATE FUNCTION cortex.attach_backend(job uuid) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.attach_backend(job uuid) IS 'Ties the calling session to a running job, so that it can be watched and ended from outside.';
+
+CREATE FUNCTION cortex.cancel_job(job uuid, actor text DEFAULT ''::text, hard boolean DEFAULT false) RETURNS cortex.job_status
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) IS 'Ends a waiting job, asks a running one to end; hard also ends what it runs in the database.';
+
+CREATE TABLE cortex.settings (
+    only_row boolean DEFAULT true NOT NULL,
+    stale_after interval DEFAULT '02:00:00'::interval NOT NULL,
+    run_timeout interval,
+    queue_timeout interval,
+    max_attempts integer DEFAULT 1 NOT NULL,
+    backoff interval DEFAULT '00:00:10'::interval NOT NULL,
+    backoff_limit interval DEFAULT '01:00:00'::interval NOT NULL,
+    on_interrupt cortex.interrupt_policy DEFAULT 'leave'::cortex.interrupt_policy NOT NULL,
+    max_running integer,
+    keep interval,
+    cancel_grace interval DEFAULT '00:00:10'::interval NOT NULL,
+    runner_beat interval DEFAULT '00:00:05'::interval NOT NULL,
+    runner_grace interval DEFAULT '00:00:30'::interval NOT NULL,
+    CONSTRAINT settings_backoff_is_within_its_limit CHECK (((backoff >= '00:00:00'::interval) AND (backoff <= backoff_limit))),
+    CONSTRAINT settings_beat_is_positive CHECK ((runner_beat > '00:00:00'::interval)),
+    CONSTRAINT settings_cancel_grace_is_not_negative CHECK ((cancel_grace >= '00:00:00'::interval)),
+    CONSTRAINT settings_grace_outlasts_three_beats CHECK ((runner_grace >= (runner_beat * (3)::double precision))),
+    CONSTRAINT settings_is_one_row CHECK (only_row),
+    CONSTRAINT settings_keep_is_not_negative CHECK ((keep >= '00:00:00'::interval)),
+    CONSTRAINT settings_max_attempts_is_positive CHECK ((max_attempts > 0)),
+    CONSTRAINT settings_max_running_is_positive CHECK ((max_running > 0)),
+    CONSTRAINT settings_queue_timeout_is_positive CHECK ((queue_timeout > '00:00:00'::interval)),
+    CONSTRAINT settings_requeue_implies_attempts CHECK (((on_interrupt <> 'requeue'::cortex.interrupt_policy) OR (max_attempts > 1))),
+    CONSTRAINT settings_run_timeout_is_positive CHECK ((run_timeout > '00:00:00'::interval)),
+    CONSTRAINT settings_stale_after_is_positive CHECK ((stale_after > '00:00:00'::interval))
+);
+
+COMMENT ON TABLE cortex.settings IS 'The defaults for every kind, and the rhythm of runners; one row.';
+
+COMMENT ON COLUMN cortex.settings.stale_after IS 'A running job that has not stepped for this long is presumed hung.';
+
+COMMENT ON COLUMN cortex.settings.run_timeout IS 'A job may run this long, however alive it is; null for ever.';
+
+COMMENT ON COLUMN cortex.settings.queue_timeout IS 'A job that anybody may take may wait this long; null for ever.';
+
+COMMENT ON COLUMN cortex.settings.max_attempts IS 'How often a job is started at most, before its failure or interruption is final.';
+
+COMMENT ON COLUMN cortex.settings.backoff IS 'Pause before the second attempt; it doubles with each one, up to backoff_limit.';
+
+COMMENT ON COLUMN cortex.settings.max_running IS 'How many jobs of one kind run at once, over all runners; null for any number.';
+
+COMMENT ON COLUMN cortex.settings.keep IS 'How long finished jobs are kept; null keeps them for ever.';
+
+COMMENT ON COLUMN cortex.settings.cancel_grace IS 'How long a hard cancel waits between cancelling a statement and ending its session.';
+
+COMMENT ON COLUMN cortex.settings.runner_beat IS 'How often a runner says that it lives.';
+
+COMMENT ON COLUMN cortex.settings.runner_grace IS 'How long a runner without its lease may be silent before its jobs are orphans.';
+
+COMMENT ON CONSTRAINT settings_grace_outlasts_three_beats ON cortex.settings IS 'One or two lost beats must never look like a death.';
+
+COMMENT ON CONSTRAINT settings_requeue_implies_attempts ON cortex.settings IS 'A job that kills its process must not be tried for ever.';
+
+CREATE FUNCTION cortex.check_rules(rules cortex.settings) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.check_rules(rules cortex.settings) IS 'Raises unless these settings can work together.';
+
 CREATE FUNCTION cortex.check_spawn(kind text, actor text, params jsonb, debounce_scope jsonb, run_at timestamp with time zone) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path TO ''
@@ -157,13 +246,21 @@ CREATE TABLE cortex.job (
     debounce_scope cortex."json_object",
     debounce_on cortex.debounce_mode DEFAULT 'active'::cortex.debounce_mode NOT NULL,
     runner uuid,
+    pinned boolean DEFAULT false NOT NULL,
     cancel_requested_at timestamp with time zone,
+    cancel_requested_by text DEFAULT ''::text NOT NULL,
+    cancel_hard boolean DEFAULT false NOT NULL,
+    backend_pid integer,
+    backend_start timestamp with time zone,
     CONSTRAINT job_actor_is_at_most_200_characters CHECK ((length(actor) <= 200)),
     CONSTRAINT job_attempt_is_not_negative CHECK ((attempt >= 0)),
+    CONSTRAINT job_backend_has_pid_and_start CHECK (((backend_pid IS NULL) = (backend_start IS NULL))),
     CONSTRAINT job_finished_not_before_started CHECK ((finished_at >= started_at)),
+    CONSTRAINT job_hard_cancel_implies_cancel CHECK (((NOT cancel_hard) OR (cancel_requested_at IS NOT NULL))),
     CONSTRAINT job_kind_is_1_to_200_characters CHECK (((length(kind) >= 1) AND (length(kind) <= 200))),
     CONSTRAINT job_message_is_at_most_4000_characters CHECK ((length(message) <= 4000)),
     CONSTRAINT job_outcome_of_a_body_implies_started CHECK (((status <> ALL (ARRAY['succeeded'::cortex.job_status, 'failed'::cortex.job_status])) OR (started_at IS NOT NULL))),
+    CONSTRAINT job_pinned_implies_runner CHECK (((NOT pinned) OR (runner IS NOT NULL))),
     CONSTRAINT job_running_implies_started CHECK (((status <> 'running'::cortex.job_status) OR (started_at IS NOT NULL))),
     CONSTRAINT job_terminal_exactly_when_finished CHECK (((status = ANY (ARRAY['queued'::cortex.job_status, 'running'::cortex.job_status])) = (finished_at IS NULL)))
 );
@@ -185,6 +282,12 @@ COMMENT ON COLUMN cortex.job.run_at IS 'Not to be claimed before.';
 COMMENT ON COLUMN cortex.job.debounce_scope IS 'Null: not debounced. An object: the scope within which its kind is debounced; jsonb equality.';
 
 COMMENT ON COLUMN cortex.job.runner IS 'Whose job it is: set at spawn (no worker claims it) or by the claim.';
+
+COMMENT ON COLUMN cortex.job.pinned IS 'Spawned for its runner: only that process has the body, so no other may try again.';
+
+COMMENT ON COLUMN cortex.job.cancel_hard IS 'The statement of the attached session is ended too, after the grace the session itself.';
+
+COMMENT ON COLUMN cortex.job.backend_pid IS 'The session that runs the job''s SQL, with backend_start so that a re-used pid is not taken for it.';
 
 COMMENT ON CONSTRAINT job_terminal_exactly_when_finished ON cortex.job IS 'A job that is over says when; one that says when is over.';
 
@@ -239,19 +342,19 @@ CREATE FUNCTION cortex.clip(whole text) RETURNS text
 
 COMMENT ON FUNCTION cortex.clip(whole text) IS 'A text of at most 4000 characters, cut in the middle with a visible mark.';
 
-CREATE FUNCTION cortex.configure(stale_after interval DEFAULT NULL::interval, keep interval DEFAULT NULL::interval, runner_beat interval DEFAULT NULL::interval, runner_grace interval DEFAULT NULL::interval) RETURNS void
+CREATE FUNCTION cortex.configure(stale_after interval DEFAULT NULL::interval, run_timeout interval DEFAULT NULL::interval, queue_timeout interval DEFAULT NULL::interval, max_attempts integer DEFAULT NULL::integer, backoff interval DEFAULT NULL::interval, backoff_limit interval DEFAULT NULL::interval, on_interrupt cortex.interrupt_policy DEFAULT NULL::cortex.interrupt_policy, max_running integer DEFAULT NULL::integer, keep interval DEFAULT NULL::interval, cancel_grace interval DEFAULT NULL::interval, runner_beat interval DEFAULT NULL::interval, runner_grace interval DEFAULT NULL::interval, reset text[] DEFAULT NULL::text[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.configure(stale_after interval, keep interval, runner_beat interval, runner_grace interval) IS 'Sets defaults and the rhythm of runners; what is left out stays.';
+COMMENT ON FUNCTION cortex.configure(stale_after interval, run_timeout interval, queue_timeout interval, max_attempts integer, backoff interval, backoff_limit interval, on_interrupt cortex.interrupt_policy, max_running integer, keep interval, cancel_grace interval, runner_beat interval, runner_grace interval, reset text[]) IS 'Sets defaults and the rhythm of runners; reset names those that go back to what they were at first.';
 
-CREATE FUNCTION cortex.configure_kind(kind text, stale_after interval DEFAULT NULL::interval, keep interval DEFAULT NULL::interval) RETURNS void
+CREATE FUNCTION cortex.configure_kind(kind text, stale_after interval DEFAULT NULL::interval, run_timeout interval DEFAULT NULL::interval, queue_timeout interval DEFAULT NULL::interval, max_attempts integer DEFAULT NULL::integer, backoff interval DEFAULT NULL::interval, on_interrupt cortex.interrupt_policy DEFAULT NULL::cortex.interrupt_policy, max_running integer DEFAULT NULL::integer, keep interval DEFAULT NULL::interval, reset text[] DEFAULT NULL::text[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.configure_kind(kind text, stale_after interval, keep interval) IS 'Sets what one kind does otherwise than the settings; what is left out stays.';
+COMMENT ON FUNCTION cortex.configure_kind(kind text, stale_after interval, run_timeout interval, queue_timeout interval, max_attempts integer, backoff interval, on_interrupt cortex.interrupt_policy, max_running integer, keep interval, reset text[]) IS 'Sets what one kind does otherwise than the settings; reset names what goes back to them.';
 
 CREATE FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric DEFAULT 24) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -274,6 +377,13 @@ CREATE FUNCTION cortex.db_now() RETURNS timestamp with time zone
 
 COMMENT ON FUNCTION cortex.db_now() IS 'The database''s current time.';
 
+CREATE FUNCTION cortex.end_backends() RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.end_backends() IS 'Ends sessions whose jobs were cancelled hard or interrupted and that run on after the grace.';
+
 CREATE FUNCTION cortex.find_job(job uuid) RETURNS SETOF cortex.jobs
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1 PARALLEL SAFE
     SET search_path TO ''
@@ -287,6 +397,13 @@ CREATE FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message te
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message text, result jsonb, attempt integer) IS 'Writes the outcome of a job; final unless the job was only presumed dead.';
+
+CREATE FUNCTION cortex.free_slots(kind text) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.free_slots(kind text) IS 'How many more jobs of this kind may start; null for any number.';
 
 CREATE FUNCTION cortex.in_words(span interval) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -308,6 +425,13 @@ CREATE FUNCTION cortex.interrupt_active(runner uuid, message text) RETURNS integ
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.interrupt_active(runner uuid, message text) IS 'Interrupts all active jobs, or those of one runner.';
+
+CREATE FUNCTION cortex.interrupt_jobs(ids bigint[], reasons text[], as_seen timestamp with time zone[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.interrupt_jobs(ids bigint[], reasons text[], as_seen timestamp with time zone[]) IS 'Interrupts jobs, each with its reason, unless they have changed since they were looked at.';
 
 CREATE FUNCTION cortex.interrupt_orphans(runner uuid DEFAULT NULL::uuid) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -344,12 +468,12 @@ CREATE FUNCTION cortex.lock_space() RETURNS integer
 
 COMMENT ON FUNCTION cortex.lock_space() IS 'First key of all advisory locks of this schema.';
 
-CREATE FUNCTION cortex.maintain() RETURNS TABLE(ran boolean, stale integer, orphaned integer, purged integer, cron_runs_purged integer)
+CREATE FUNCTION cortex.maintain() RETURNS TABLE(ran boolean, stale integer, overdue integer, orphaned integer, purged integer, cron_runs_purged integer)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.maintain() IS 'Closes stale and orphaned jobs, purges old ones, and notes that it ran.';
+COMMENT ON FUNCTION cortex.maintain() IS 'Closes stale, overdue and orphaned jobs, purges old ones, and notes that it ran.';
 
 CREATE FUNCTION cortex.maintenance_tables() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -357,6 +481,28 @@ CREATE FUNCTION cortex.maintenance_tables() RETURNS text[]
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.maintenance_tables() IS 'The tables that reindex and analyze take when none are named.';
+
+CREATE FUNCTION cortex.metrics() RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.metrics() IS 'The state of the job system as Prometheus text.';
+
+CREATE FUNCTION cortex.outwait(id bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    SET lock_timeout TO '2s'
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.outwait(id bigint) IS 'Waits a moment for whoever has a job''s row.';
+
+CREATE FUNCTION cortex.prometheus_labels(kind text, status cortex.job_status) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.prometheus_labels(kind text, status cortex.job_status) IS 'Kind and status as labels of a Prometheus sample.';
 
 CREATE FUNCTION cortex.purge_cron_runs() RETURNS integer
     LANGUAGE plpgsql
@@ -378,6 +524,13 @@ CREATE FUNCTION cortex.reap_orphans() RETURNS integer
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.reap_orphans() IS 'Interrupts every active job whose runner is gone.';
+
+CREATE FUNCTION cortex.reap_overdue() RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.reap_overdue() IS 'Interrupts jobs that have run or waited for longer than their kind allows.';
 
 CREATE FUNCTION cortex.reap_stale(older_than interval DEFAULT NULL::interval) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -449,6 +602,20 @@ CREATE FUNCTION cortex.require_severity(severity text) RETURNS void
 
 COMMENT ON FUNCTION cortex.require_severity(severity text) IS 'Raises unless this is a severity: info, warning, error, fatal or invalid.';
 
+CREATE FUNCTION cortex.rerun_job(job uuid, actor text DEFAULT ''::text) RETURNS TABLE(uuid uuid, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.rerun_job(job uuid, actor text) IS 'Spawns a job of the same kind, params and scope as one that is over.';
+
+CREATE FUNCTION cortex.reset_columns(relation regclass, key text, names text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION cortex.reset_columns(relation regclass, key text, names text[]) IS 'Puts named settings back to their defaults.';
+
 CREATE FUNCTION cortex.resolve_tables(tables text[], catalogs boolean) RETURNS text[]
     LANGUAGE plpgsql STABLE
     SET search_path TO ''
@@ -462,6 +629,20 @@ CREATE FUNCTION cortex.retire_runner(runner uuid, message text DEFAULT ''::text)
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.retire_runner(runner uuid, message text) IS 'Ends a runner''s registration; its unfinished jobs become interrupted.';
+
+CREATE FUNCTION cortex.retry_jobs(ids bigint[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.retry_jobs(ids bigint[]) IS 'Queues failed and interrupted jobs again while their kind has attempts left.';
+
+CREATE FUNCTION cortex.rules(kind text) RETURNS cortex.settings
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.rules(kind text) IS 'The settings as they hold for one kind.';
 
 CREATE FUNCTION cortex.schedule_maintenance(schedule text DEFAULT '* * * * *'::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -477,6 +658,20 @@ CREATE FUNCTION cortex.set_running(job uuid, runner uuid DEFAULT NULL::uuid) RET
 
 COMMENT ON FUNCTION cortex.set_running(job uuid, runner uuid) IS 'Takes one queued job to running; says whether it did.';
 
+CREATE FUNCTION cortex.signal_backend(pid integer, backend_start timestamp with time zone, terminate boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.signal_backend(pid integer, backend_start timestamp with time zone, terminate boolean) IS 'Cancels the statement of a session, or ends it, unless its pid is somebody else''s by now.';
+
+CREATE FUNCTION cortex.silent_jobs(candidates bigint[], older_than interval) RETURNS TABLE(id bigint, updated_at timestamp with time zone, stale_after interval)
+    LANGUAGE sql STABLE ROWS 1
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.silent_jobs(candidates bigint[], older_than interval) IS 'Those of the given jobs that have been silent for too long.';
+
 CREATE FUNCTION cortex.spawn_analyze(actor text DEFAULT ''::text, tables text[] DEFAULT NULL::text[]) RETURNS TABLE(uuid uuid, created boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
@@ -490,6 +685,13 @@ CREATE FUNCTION cortex.spawn_job(kind text, actor text DEFAULT ''::text, params 
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) IS 'Queues a job, unless an active one of the same kind and debounce scope stands in its place.';
+
+CREATE FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text DEFAULT ''::text, priority integer DEFAULT 0) RETURNS SETOF uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, priority integer) IS 'Queues one job for each of these params.';
 
 CREATE FUNCTION cortex.spawn_reindex(actor text DEFAULT ''::text, tables text[] DEFAULT NULL::text[]) RETURNS TABLE(uuid uuid, created boolean)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -511,6 +713,13 @@ CREATE FUNCTION cortex.spawn_report_refresh(actor text DEFAULT ''::text) RETURNS
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.spawn_report_refresh(actor text) IS 'Queues the invalidation of all cached reports.';
+
+CREATE FUNCTION cortex.start_jobs(ids bigint[], runner uuid) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.start_jobs(ids bigint[], runner uuid) IS 'Starts a new attempt of queued jobs.';
 
 CREATE FUNCTION cortex.status_counts(hours numeric DEFAULT 24) RETURNS TABLE(kind text, status cortex.job_status, jobs bigint)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -800,34 +1009,17 @@ CREATE TABLE cortex._yoyo_version (
 
 COMMENT ON TABLE cortex._yoyo_version IS 'Layout of these tables (yoyo-migrations).';
 
-CREATE TABLE cortex.settings (
-    only_row boolean DEFAULT true NOT NULL,
-    stale_after interval DEFAULT '02:00:00'::interval NOT NULL,
-    keep interval,
-    runner_beat interval DEFAULT '00:00:05'::interval NOT NULL,
-    runner_grace interval DEFAULT '00:00:30'::interval NOT NULL,
-    CONSTRAINT settings_beat_is_positive CHECK ((runner_beat > '00:00:00'::interval)),
-    CONSTRAINT settings_grace_outlasts_three_beats CHECK ((runner_grace >= (runner_beat * (3)::double precision))),
-    CONSTRAINT settings_is_one_row CHECK (only_row),
-    CONSTRAINT settings_keep_is_not_negative CHECK (((keep IS NULL) OR (keep >= '00:00:00'::interval))),
-    CONSTRAINT settings_stale_after_is_positive CHECK ((stale_after > '00:00:00'::interval))
-);
-
-COMMENT ON TABLE cortex.settings IS 'The defaults for every kind, and the rhythm of runners; one row.';
-
-COMMENT ON COLUMN cortex.settings.stale_after IS 'A running job that has not stepped for this long is presumed hung.';
-
-COMMENT ON COLUMN cortex.settings.keep IS 'How long finished jobs are kept; null keeps them for ever.';
-
-COMMENT ON COLUMN cortex.settings.runner_beat IS 'How often a runner says that it lives.';
-
-COMMENT ON COLUMN cortex.settings.runner_grace IS 'How long a runner without its lease may be silent before its jobs are orphans.';
-
-COMMENT ON CONSTRAINT settings_grace_outlasts_three_beats ON cortex.settings IS 'One or two lost beats must never look like a death.';
-
 CREATE VIEW cortex.configuration AS
  SELECT stale_after,
+    run_timeout,
+    queue_timeout,
+    max_attempts,
+    backoff,
+    backoff_limit,
+    on_interrupt,
+    max_running,
     keep,
+    cancel_grace,
     runner_beat,
     runner_grace
    FROM cortex.settings s;
@@ -864,6 +1056,69 @@ ALTER TABLE cortex.event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE VIEW cortex.job_activity AS
+ SELECT j.uuid AS job,
+    j.kind,
+    j.backend_pid AS pid,
+    a.state,
+    a.wait_event_type,
+    a.wait_event,
+    (GREATEST(EXTRACT(epoch FROM (cortex.clock() - a.query_start)), (0)::numeric))::double precision AS query_seconds,
+    p.command,
+    p.phase,
+    p.done,
+    p.total
+   FROM ((cortex.job j
+     JOIN pg_stat_activity a ON (((a.pid = j.backend_pid) AND (a.backend_start = j.backend_start))))
+     LEFT JOIN ( SELECT i.pid,
+            i.command,
+            i.phase,
+                CASE
+                    WHEN (i.blocks_total > 0) THEN i.blocks_done
+                    ELSE i.tuples_done
+                END AS done,
+                CASE
+                    WHEN (i.blocks_total > 0) THEN i.blocks_total
+                    ELSE NULLIF(i.tuples_total, 0)
+                END AS total
+           FROM pg_stat_progress_create_index i
+        UNION ALL
+         SELECT z.pid,
+            'ANALYZE'::text,
+            z.phase,
+            z.sample_blks_scanned,
+            NULLIF(z.sample_blks_total, 0) AS "nullif"
+           FROM pg_stat_progress_analyze z
+        UNION ALL
+         SELECT v.pid,
+            'VACUUM'::text,
+            v.phase,
+            v.heap_blks_scanned,
+            NULLIF(v.heap_blks_total, 0) AS "nullif"
+           FROM pg_stat_progress_vacuum v
+        UNION ALL
+         SELECT c.pid,
+            c.command,
+            c.phase,
+            c.heap_blks_scanned,
+            NULLIF(c.heap_blks_total, 0) AS "nullif"
+           FROM pg_stat_progress_cluster c
+        UNION ALL
+         SELECT y.pid,
+            y.command,
+            y.type,
+                CASE
+                    WHEN (y.bytes_total > 0) THEN y.bytes_processed
+                    ELSE y.tuples_processed
+                END AS tuples_processed,
+            NULLIF(y.bytes_total, 0) AS "nullif"
+           FROM pg_stat_progress_copy y) p ON ((p.pid = j.backend_pid)))
+  WHERE (j.status = 'running'::cortex.job_status);
+
+COMMENT ON VIEW cortex.job_activity IS 'For each running job with an attached session: what that session does, and how far it is.';
+
+COMMENT ON COLUMN cortex.job_activity.done IS 'Blocks, tuples or bytes, as the command counts them; null where it doesn''t.';
+
 CREATE VIEW cortex.job_events AS
  SELECT j.uuid AS job,
     e.at,
@@ -891,13 +1146,39 @@ ALTER TABLE cortex.job ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE cortex.kind (
     name text NOT NULL,
     stale_after interval,
+    run_timeout interval,
+    queue_timeout interval,
+    max_attempts integer,
+    backoff interval,
+    on_interrupt cortex.interrupt_policy,
+    max_running integer,
     keep interval,
+    CONSTRAINT kind_backoff_is_not_negative CHECK ((backoff >= '00:00:00'::interval)),
     CONSTRAINT kind_keep_is_not_negative CHECK ((keep >= '00:00:00'::interval)),
+    CONSTRAINT kind_max_attempts_is_positive CHECK ((max_attempts > 0)),
+    CONSTRAINT kind_max_running_is_positive CHECK ((max_running > 0)),
     CONSTRAINT kind_name_is_1_to_200_characters CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT kind_queue_timeout_is_positive CHECK ((queue_timeout > '00:00:00'::interval)),
+    CONSTRAINT kind_run_timeout_is_positive CHECK ((run_timeout > '00:00:00'::interval)),
     CONSTRAINT kind_stale_after_is_positive CHECK ((stale_after > '00:00:00'::interval))
 );
 
 COMMENT ON TABLE cortex.kind IS 'What one kind of job says otherwise than the settings; null means as the settings say. A kind needs no row.';
+
+CREATE VIEW cortex.kinds AS
+ SELECT k.name AS kind,
+    r.stale_after,
+    r.run_timeout,
+    r.queue_timeout,
+    r.max_attempts,
+    r.backoff,
+    r.on_interrupt,
+    r.max_running,
+    r.keep
+   FROM (cortex.kind k
+     CROSS JOIN LATERAL cortex.rules(kind => k.name) r(only_row, stale_after, run_timeout, queue_timeout, max_attempts, backoff, backoff_limit, on_interrupt, max_running, keep, cancel_grace, runner_beat, runner_grace));
+
+COMMENT ON VIEW cortex.kinds IS 'The rules in force for every configured kind; cortex.configure_kind changes them.';
 
 CREATE TABLE cortex.runner (
     uuid uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -957,6 +1238,7 @@ CREATE TABLE cortex.upkeep (
     last_run_at timestamp with time zone,
     last_role text,
     stale integer DEFAULT 0 NOT NULL,
+    overdue integer DEFAULT 0 NOT NULL,
     orphaned integer DEFAULT 0 NOT NULL,
     purged integer DEFAULT 0 NOT NULL,
     CONSTRAINT upkeep_is_one_row CHECK (only_row)
@@ -968,6 +1250,7 @@ CREATE VIEW cortex.upkeep_record AS
  SELECT last_run_at,
     last_role,
     stale,
+    overdue,
     orphaned,
     purged
    FROM cortex.upkeep u;
@@ -1164,10 +1447,61 @@ ALTER TABLE ONLY cortex.event
 ALTER TABLE ONLY cortex.job
     ADD CONSTRAINT job_runner_fkey FOREIGN KEY (runner) REFERENCES cortex.runner(uuid);
 
+GRANT USAGE ON SCHEMA corpus TO cortex_reader;
+GRANT USAGE ON SCHEMA corpus TO cortex_producer;
+GRANT USAGE ON SCHEMA corpus TO cortex_runner;
+GRANT USAGE ON SCHEMA corpus TO cortex_admin;
+
 GRANT USAGE ON SCHEMA cortex TO cortex_reader;
 GRANT USAGE ON SCHEMA cortex TO cortex_producer;
 GRANT USAGE ON SCHEMA cortex TO cortex_runner;
 GRANT USAGE ON SCHEMA cortex TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.check_name(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.invalidate_all() FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.invalidate_all() TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.invalidate_all() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.invalidate_scope(corpus_id integer, service_id integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.invalidate_scope(corpus_id integer, service_id integer) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.invalidate_scope(corpus_id integer, service_id integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.lock_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.open_corpus(name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.open_corpus(name text) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.open_corpus(name text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.open_service(name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.open_service(name text) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.open_service(name text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_reader;
+GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_producer;
+GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.require_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.severity_log(severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.abandoned_jobs(candidates bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.attach_backend(job uuid) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.check_rules(rules cortex.settings) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.check_spawn(kind text, actor text, params jsonb, debounce_scope jsonb, run_at timestamp with time zone) FROM PUBLIC;
 
@@ -1188,11 +1522,11 @@ GRANT ALL ON FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs inte
 
 REVOKE ALL ON FUNCTION cortex.clip(whole text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION cortex.configure(stale_after interval, keep interval, runner_beat interval, runner_grace interval) FROM PUBLIC;
-GRANT ALL ON FUNCTION cortex.configure(stale_after interval, keep interval, runner_beat interval, runner_grace interval) TO cortex_admin;
+REVOKE ALL ON FUNCTION cortex.configure(stale_after interval, run_timeout interval, queue_timeout interval, max_attempts integer, backoff interval, backoff_limit interval, on_interrupt cortex.interrupt_policy, max_running integer, keep interval, cancel_grace interval, runner_beat interval, runner_grace interval, reset text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.configure(stale_after interval, run_timeout interval, queue_timeout interval, max_attempts integer, backoff interval, backoff_limit interval, on_interrupt cortex.interrupt_policy, max_running integer, keep interval, cancel_grace interval, runner_beat interval, runner_grace interval, reset text[]) TO cortex_admin;
 
-REVOKE ALL ON FUNCTION cortex.configure_kind(kind text, stale_after interval, keep interval) FROM PUBLIC;
-GRANT ALL ON FUNCTION cortex.configure_kind(kind text, stale_after interval, keep interval) TO cortex_admin;
+REVOKE ALL ON FUNCTION cortex.configure_kind(kind text, stale_after interval, run_timeout interval, queue_timeout interval, max_attempts integer, backoff interval, on_interrupt cortex.interrupt_policy, max_running integer, keep interval, reset text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.configure_kind(kind text, stale_after interval, run_timeout interval, queue_timeout interval, max_attempts integer, backoff interval, on_interrupt cortex.interrupt_policy, max_running integer, keep interval, reset text[]) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.count_recent_with_status(status cortex.job_status, hours numeric) TO cortex_reader;
@@ -1212,6 +1546,8 @@ GRANT ALL ON FUNCTION cortex.db_now() TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.db_now() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.db_now() TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.end_backends() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.find_job(job uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.find_job(job uuid) TO cortex_reader;
 GRANT ALL ON FUNCTION cortex.find_job(job uuid) TO cortex_producer;
@@ -1222,11 +1558,15 @@ REVOKE ALL ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, mes
 GRANT ALL ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message text, result jsonb, attempt integer) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message text, result jsonb, attempt integer) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.free_slots(kind text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.in_words(span interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.interrupt_abandoned(candidates bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.interrupt_active(runner uuid, message text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.interrupt_jobs(ids bigint[], reasons text[], as_seen timestamp with time zone[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.interrupt_orphans(runner uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.interrupt_orphans(runner uuid) TO cortex_admin;
@@ -1255,12 +1595,20 @@ GRANT ALL ON FUNCTION cortex.maintain() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.maintenance_tables() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cortex.metrics() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.outwait(id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.prometheus_labels(kind text, status cortex.job_status) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.purge_cron_runs() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.reap_orphans() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.reap_overdue() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.reap_stale(older_than interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.reap_stale(older_than interval) TO cortex_admin;
@@ -1289,11 +1637,19 @@ REVOKE ALL ON FUNCTION cortex.require_runner(runner uuid) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.require_severity(severity text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cortex.rerun_job(job uuid, actor text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.reset_columns(relation regclass, key text, names text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.resolve_tables(tables text[], catalogs boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.retire_runner(runner uuid, message text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.retire_runner(runner uuid, message text) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.retire_runner(runner uuid, message text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.retry_jobs(ids bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.rules(kind text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.schedule_maintenance(schedule text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.schedule_maintenance(schedule text) TO cortex_admin;
@@ -1301,6 +1657,10 @@ GRANT ALL ON FUNCTION cortex.schedule_maintenance(schedule text) TO cortex_admin
 REVOKE ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.signal_backend(pid integer, backend_start timestamp with time zone, terminate boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.silent_jobs(candidates bigint[], older_than interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) TO cortex_producer;
@@ -1311,6 +1671,8 @@ REVOKE ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, deb
 GRANT ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, priority integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) TO cortex_producer;
@@ -1327,6 +1689,8 @@ GRANT ALL ON FUNCTION cortex.spawn_report_refresh(actor text) TO cortex_producer
 GRANT ALL ON FUNCTION cortex.spawn_report_refresh(actor text) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.spawn_report_refresh(actor text) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.start_jobs(ids bigint[], runner uuid) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.status_counts(hours numeric) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.status_counts(hours numeric) TO cortex_reader;
 GRANT ALL ON FUNCTION cortex.status_counts(hours numeric) TO cortex_producer;
@@ -1341,6 +1705,56 @@ REVOKE ALL ON FUNCTION cortex.unschedule_maintenance() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.unschedule_maintenance() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.window_start(hours numeric) FROM PUBLIC;
+
+GRANT SELECT ON TABLE corpus.corpora TO cortex_reader;
+GRANT SELECT ON TABLE corpus.corpora TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.corpora TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.corpora TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.historical_tasks TO cortex_reader;
+GRANT SELECT ON TABLE corpus.historical_tasks TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.historical_tasks TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.historical_tasks TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.log_errors TO cortex_reader;
+GRANT SELECT ON TABLE corpus.log_errors TO cortex_producer;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_errors TO cortex_runner;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_errors TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.log_fatals TO cortex_reader;
+GRANT SELECT ON TABLE corpus.log_fatals TO cortex_producer;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_fatals TO cortex_runner;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_fatals TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.log_infos TO cortex_reader;
+GRANT SELECT ON TABLE corpus.log_infos TO cortex_producer;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_infos TO cortex_runner;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_infos TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.log_invalids TO cortex_reader;
+GRANT SELECT ON TABLE corpus.log_invalids TO cortex_producer;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_invalids TO cortex_runner;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_invalids TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.log_warnings TO cortex_reader;
+GRANT SELECT ON TABLE corpus.log_warnings TO cortex_producer;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_warnings TO cortex_runner;
+GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_warnings TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.report_grain_cache TO cortex_reader;
+GRANT SELECT ON TABLE corpus.report_grain_cache TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.report_grain_cache TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.report_grain_cache TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.services TO cortex_reader;
+GRANT SELECT ON TABLE corpus.services TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.services TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.services TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.tasks TO cortex_reader;
+GRANT SELECT ON TABLE corpus.tasks TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.tasks TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.tasks TO cortex_admin;
 
 GRANT SELECT ON TABLE cortex.configuration TO cortex_reader;
 GRANT SELECT ON TABLE cortex.configuration TO cortex_producer;

@@ -62,7 +62,9 @@ def test_closes_the_jobs_of_killed_runners_in_both_kinds_of_database(
                 "select to_status, message from cortex.job_events where job = %s order by at", [job]
             ).fetchall()[-1] == ("interrupted", _message(session, job))
             assert "its runner doomed" in _message(session, job)
-            assert session.execute("select last_run_at is not null from cortex.upkeep_record")
+            assert session.execute(
+                "select last_run_at is not null from cortex.upkeep_record"
+            ).fetchone() == (True,)
             runs = watched.execute(
                 "select distinct status from cron.job_run_details where jobid = %s"
                 " and end_time is not null",
