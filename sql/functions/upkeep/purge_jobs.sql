@@ -18,6 +18,7 @@ as $$
 declare
     v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_shortest interval := purge_jobs.older_than;
+    v_before pg_catalog.timestamptz;
     v_deleted integer;
 begin
     if purge_jobs.older_than < '0' then
@@ -40,14 +41,18 @@ begin
         return 0;
     end if;
 
+    -- Ages are spans of absolute time: a day has 24 hours in every time zone, and no age reaches back
+    -- behind the beginning of time.
+    v_before := v_now - make_interval(secs => extract(epoch from least(v_shortest, '1000 years')));
+
     delete from cortex.job as j
     where j.id in (
         select o.id
         from cortex.job as o
         left join cortex.kind as k on k.name = o.kind
         cross join cortex.settings as s
-        where o.finished_at < v_now - v_shortest
-            and o.finished_at < v_now - coalesce(purge_jobs.older_than, k.keep, s.keep)
+        where o.finished_at < v_before
+            and v_now - o.finished_at > coalesce(purge_jobs.older_than, k.keep, s.keep)
         order by o.finished_at, o.id
         limit coalesce(purge_jobs.batch_size, 10000)
         for update of o skip locked

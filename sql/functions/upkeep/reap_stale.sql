@@ -34,7 +34,7 @@ begin
     from cortex.job as j
     where j.status in ('queued', 'running')
         and (j.status = 'running' or j.runner is not null)
-        and j.updated_at < clock_timestamp() - v_shortest;
+        and clock_timestamp() - j.updated_at > v_shortest;
 
     if v_candidates is null then
         return 0;
