@@ -3,7 +3,7 @@
 --
 -- The counts are those of count(distinct task) and count(*) over rollup (category, what). They are
 -- taken task by task: within one task each (category, what) is one row, so that distinct tasks
--- become plain rows to count, and nothing but one task's messages is ever sorted at a time.
+-- become plain rows to count, and the planner may sort within one task at a time.
 --
 -- Called by   the body of kind populate_report; whoever wants the slice now
 -- Returns     rows written; at least 1, since an empty slice has its total row too
