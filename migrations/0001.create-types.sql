@@ -22,6 +22,11 @@ create type cortex.debounce_mode as enum ('active', 'queued');
 comment on type cortex.debounce_mode is
 'Which jobs of a scope keep a new one out: any active job, or only one that still waits.';
 
+create type cortex.interrupt_policy as enum ('leave', 'requeue');
+
+comment on type cortex.interrupt_policy is
+'What becomes of an interrupted job: it stays so, or is tried again while attempts are left.';
+
 -- A domain is checked when a value is given, a table's check at every update of the row: a heartbeat
 -- must not unpack large params to find out once more what they are.
 

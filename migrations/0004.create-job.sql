@@ -22,13 +22,25 @@ create table cortex.job (
     debounce_scope cortex.json_object,
     debounce_on cortex.debounce_mode not null default 'active',
     runner uuid,
+    pinned boolean not null default false,
     cancel_requested_at timestamptz,
+    cancel_requested_by text not null default '',
+    cancel_hard boolean not null default false,
+    backend_pid integer,
+    backend_start timestamptz,
     constraint job_uuid_key unique (uuid),
     constraint job_runner_fkey foreign key (runner) references cortex.runner (uuid),
     constraint job_kind_is_1_to_200_characters check (length(kind) between 1 and 200),
     constraint job_actor_is_at_most_200_characters check (length(actor) <= 200),
     constraint job_message_is_at_most_4000_characters check (length(message) <= 4000),
     constraint job_attempt_is_not_negative check (attempt >= 0),
+    constraint job_pinned_implies_runner check (not pinned or runner is not null),
+    constraint job_hard_cancel_implies_cancel check (
+        not cancel_hard or cancel_requested_at is not null
+    ),
+    constraint job_backend_has_pid_and_start check (
+        (backend_pid is null) = (backend_start is null)
+    ),
     constraint job_running_implies_started check (
         status <> 'running' or started_at is not null
     ),
@@ -59,6 +71,12 @@ comment on column cortex.job.debounce_scope is
 'Null: not debounced. An object: the scope within which its kind is debounced; jsonb equality.';
 comment on column cortex.job.runner is
 'Whose job it is: set at spawn (no worker claims it) or by the claim.';
+comment on column cortex.job.pinned is
+'Spawned for its runner: only that process has the body, so no other may try again.';
+comment on column cortex.job.cancel_hard is
+'The statement of the attached session is ended too, after the grace the session itself.';
+comment on column cortex.job.backend_pid is
+'The session that runs the job''s SQL, with backend_start so that a re-used pid is not taken for it.';
 comment on constraint job_terminal_exactly_when_finished on cortex.job is
 'A job that is over says when; one that says when is over.';
 

@@ -28,3 +28,9 @@ create index event_job_idx on cortex.event (job_id, id);
 
 comment on index cortex.event_job_idx is
 'job_events: the history of one job; and the cascade of purge_jobs.';
+
+create index event_interrupted_idx on cortex.event (runner, at)
+where to_status = 'interrupted';
+
+comment on index cortex.event_interrupted_idx is
+'keep_runner: which attempts of a runner were ended without its doing.';

@@ -5,6 +5,7 @@ create table cortex.upkeep (
     last_run_at timestamptz,
     last_role text,
     stale integer not null default 0,
+    overdue integer not null default 0,
     orphaned integer not null default 0,
     purged integer not null default 0,
     constraint upkeep_is_one_row check (only_row)

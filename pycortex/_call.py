@@ -18,9 +18,20 @@ from psycopg.rows import RowMaker
 from psycopg.types.datetime import TimestamptzBinaryLoader, TimestamptzLoader
 from psycopg.types.json import JsonbLoader
 
-from pycortex.models import DebounceMode, JobStatus, Verdict
+from pycortex.models import DebounceMode, InterruptPolicy, JobStatus, Verdict
 
-__all__ = ["listen", "many", "maybe", "one", "read_json", "scalar", "tell", "view"]
+__all__ = [
+    "column",
+    "listen",
+    "many",
+    "maybe",
+    "names",
+    "one",
+    "read_json",
+    "scalar",
+    "tell",
+    "view",
+]
 
 T = TypeVar("T")
 Arguments = dict[str, Any]
@@ -31,12 +42,18 @@ LATEST = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 LONGEST_INTEGER = 4000
 """Digits. Python refuses to turn more than 4300 into an int, to bound its time."""
 
+SPANS = {"configuration", "kinds"}
+"""Views with intervals, whose text depends on the session's settings; read in binary."""
+
 CONVERT: dict[str, Callable[[Any], Any]] = {
     "status": JobStatus,
     "from_status": lambda value: None if value is None else JobStatus(value),
     "to_status": JobStatus,
     "verdict": Verdict,
     "debounce_on": DebounceMode,
+    "on_interrupt": lambda value: InterruptPolicy(
+        value.decode() if isinstance(value, bytes) else value
+    ),
 }
 
 
@@ -44,6 +61,12 @@ def scalar(conn: Connection[Any], routine: str, type_: Callable[[Any], T], **arg
     """Call a routine that returns one value."""
     [row] = _fetch(_execute(conn, _query(routine, _given(arguments)), arguments), _as_it_is)
     return type_(row[0])
+
+
+def column(conn: Connection[Any], routine: str, **arguments: Any) -> list[Any]:
+    """Call a routine that returns one value per row."""
+    cursor = _execute(conn, _query(routine, _given(arguments)), arguments)
+    return [row[0] for row in _fetch(cursor, _as_it_is)]
 
 
 def tell(conn: Connection[Any], routine: str, **arguments: Any) -> None:
@@ -78,8 +101,20 @@ def view(
         text += " where " + " and ".join(f"{column} = %({column})s" for column in where)
     if order_by:
         text += f" order by {order_by}"
-    cursor = _execute(conn, text.encode(), where, binary=name == "configuration")
+    cursor = _execute(conn, text.encode(), where, binary=name in SPANS)
     return _fetch(cursor, _maker(cursor, class_))
+
+
+def names(given: Sequence[str] | None, argument: str) -> list[str] | None:
+    """
+    Make an array of names; None stays None.
+
+    Raises:
+        TypeError: A single text, whose letters nobody means.
+    """
+    if isinstance(given, str):
+        raise TypeError(f"{argument} is a sequence of names, not the text {given!r}")
+    return None if given is None else list(given)
 
 
 def listen(conn: Connection[Any], channel: str) -> None:

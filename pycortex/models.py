@@ -11,9 +11,12 @@ from uuid import UUID
 __all__ = [
     "Configuration",
     "DebounceMode",
+    "InterruptPolicy",
     "Job",
+    "JobActivity",
     "JobEvent",
     "JobStatus",
+    "KindRules",
     "Maintenance",
     "ReportRow",
     "RunnerInfo",
@@ -54,6 +57,13 @@ class DebounceMode(StrEnum):
 
     ACTIVE = "active"
     QUEUED = "queued"
+
+
+class InterruptPolicy(StrEnum):
+    """What becomes of an interrupted job; the labels of cortex.interrupt_policy."""
+
+    LEAVE = "leave"
+    REQUEUE = "requeue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +109,11 @@ class Spawned:
 
 @dataclass(frozen=True, slots=True)
 class RunnerJob:
-    """A job of a runner, and what its body should hear."""
+    """A job of a runner, and what the body of that attempt should hear."""
 
     job: UUID
     verdict: Verdict
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +131,7 @@ class Maintenance:
 
     ran: bool
     stale: int
+    overdue: int
     orphaned: int
     purged: int
     cron_runs_purged: int
@@ -159,9 +171,49 @@ class Configuration:
     """The settings in force: the row of cortex.configuration."""
 
     stale_after: timedelta
+    run_timeout: timedelta | None
+    queue_timeout: timedelta | None
+    max_attempts: int
+    backoff: timedelta
+    backoff_limit: timedelta
+    on_interrupt: InterruptPolicy
+    max_running: int | None
     keep: timedelta | None
+    cancel_grace: timedelta
     runner_beat: timedelta
     runner_grace: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class KindRules:
+    """What holds for one configured kind: a row of cortex.kinds."""
+
+    kind: str
+    stale_after: timedelta
+    run_timeout: timedelta | None
+    queue_timeout: timedelta | None
+    max_attempts: int
+    backoff: timedelta
+    on_interrupt: InterruptPolicy
+    max_running: int | None
+    keep: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobActivity:
+    """What the session of a running job does: a row of cortex.job_activity."""
+
+    job: UUID
+    kind: str
+    pid: int
+    state: str | None
+    wait_event_type: str | None
+    wait_event: str | None
+    query_seconds: float | None
+    command: str | None
+    phase: str | None
+    done: int | None
+    total: int | None
 
 
 @dataclass(frozen=True, slots=True)

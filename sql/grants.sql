@@ -5,18 +5,18 @@
 
 do $$
 declare
-    -- clock and lock_space are no use to anybody, but whoever reads a view calls its functions.
+    -- clock, lock_space and rules are there because whoever reads a view calls its functions.
     v_readers constant text[] := array[
         'clock', 'count_recent_with_status', 'cron_entry', 'db_now', 'find_job', 'list_recent',
-        'lock_space', 'report_populate_active', 'status_counts'
+        'lock_space', 'metrics', 'report_populate_active', 'rules', 'status_counts'
     ];
     v_producers constant text[] := array[
-        'spawn_analyze', 'spawn_job', 'spawn_reindex', 'spawn_report_populate',
-        'spawn_report_refresh'
+        'cancel_job', 'rerun_job', 'spawn_analyze', 'spawn_job', 'spawn_jobs', 'spawn_reindex',
+        'spawn_report_populate', 'spawn_report_refresh'
     ];
     v_runners constant text[] := array[
-        'claim_jobs', 'finish_job', 'keep_runner', 'maintain', 'register_runner', 'retire_runner',
-        'set_running', 'step'
+        'attach_backend', 'claim_jobs', 'finish_job', 'keep_runner', 'maintain', 'register_runner',
+        'retire_runner', 'set_running', 'step'
     ];
     v_admins constant text[] := array[
         'configure', 'configure_kind', 'interrupt_orphans', 'purge_jobs', 'reap_stale',
@@ -72,8 +72,8 @@ begin
         if to_regrole(v_role) is not null then
             execute format('grant usage on schema cortex to %I', v_role);
             execute format(
-                'grant select on cortex.configuration, cortex.job_events, cortex.jobs, '
-                'cortex.runners, cortex.upkeep_record to %I',
+                'grant select on cortex.configuration, cortex.job_activity, cortex.job_events, '
+                'cortex.jobs, cortex.kinds, cortex.runners, cortex.upkeep_record to %I',
                 v_role
             );
         end if;

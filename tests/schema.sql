@@ -129,7 +129,7 @@ CREATE FUNCTION corpus.severity_log(severity text) RETURNS regclass
 
 COMMENT ON FUNCTION corpus.severity_log(severity text) IS 'The table that holds the messages of a severity: info, warning, error, fatal or invalid.';
 
-CREATE FUNCTION cortex.abandoned_jobs(candidates bigint[]) RETURNS TABLE(id bigint, runner uuid, reason text)
+CREATE FUNCTION cortex.abandoned_jobs(candidates bigint[]) RETURNS TABLE(id bigint, updated_at timestamp with time zone, reason text)
     LANGUAGE sql STABLE ROWS 1
     SET search_path TO ''
     AS $$ … $$;
@@ -447,7 +447,7 @@ CREATE FUNCTION cortex.interrupt_silent(candidates bigint[], older_than interval
 
 COMMENT ON FUNCTION cortex.interrupt_silent(candidates bigint[], older_than interval) IS 'Ends those of the given jobs that have been silent for too long.';
 
-CREATE FUNCTION cortex.keep_runner(runner uuid) RETURNS TABLE(job uuid, verdict cortex.verdict)
+CREATE FUNCTION cortex.keep_runner(runner uuid) RETURNS TABLE(job uuid, verdict cortex.verdict, attempt integer)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
@@ -1221,8 +1221,8 @@ CREATE VIEW cortex.runners AS
     registered_at,
     seen_at,
     retired_at,
-    ((retired_at IS NULL) AND ((seen_at >= (cortex.clock() - ( SELECT s.runner_grace
-           FROM cortex.settings s))) OR (EXISTS ( SELECT
+    ((retired_at IS NULL) AND (((cortex.clock() - seen_at) <= ( SELECT s.runner_grace
+           FROM cortex.settings s)) OR (EXISTS ( SELECT
            FROM pg_locks l
           WHERE ((l.locktype = 'advisory'::text) AND (l.database = ( SELECT d.oid
                    FROM pg_database d
@@ -1371,6 +1371,10 @@ CREATE INDEX tasks_status_idx ON corpus.tasks USING btree (corpus_id, service_id
 
 COMMENT ON INDEX corpus.tasks_status_idx IS 'corpus.populate_scope: the tasks of a scope that a severity takes.';
 
+CREATE INDEX event_interrupted_idx ON cortex.event USING btree (runner, at) WHERE (to_status = 'interrupted'::cortex.job_status);
+
+COMMENT ON INDEX cortex.event_interrupted_idx IS 'keep_runner: which attempts of a runner were ended without its doing.';
+
 CREATE INDEX event_job_idx ON cortex.event USING btree (job_id, id);
 
 COMMENT ON INDEX cortex.event_job_idx IS 'job_events: the history of one job; and the cascade of purge_jobs.';
@@ -1498,8 +1502,13 @@ REVOKE ALL ON FUNCTION corpus.severity_log(severity text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION cortex.abandoned_jobs(candidates bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.attach_backend(job uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.attach_backend(job uuid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.attach_backend(job uuid) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.check_rules(rules cortex.settings) FROM PUBLIC;
 
@@ -1596,6 +1605,10 @@ GRANT ALL ON FUNCTION cortex.maintain() TO cortex_admin;
 REVOKE ALL ON FUNCTION cortex.maintenance_tables() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.metrics() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.metrics() TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.metrics() TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.metrics() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.metrics() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.outwait(id bigint) FROM PUBLIC;
 
@@ -1638,6 +1651,9 @@ REVOKE ALL ON FUNCTION cortex.require_runner(runner uuid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION cortex.require_severity(severity text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.rerun_job(job uuid, actor text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.rerun_job(job uuid, actor text) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.rerun_job(job uuid, actor text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.rerun_job(job uuid, actor text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.reset_columns(relation regclass, key text, names text[]) FROM PUBLIC;
 
@@ -1650,6 +1666,10 @@ GRANT ALL ON FUNCTION cortex.retire_runner(runner uuid, message text) TO cortex_
 REVOKE ALL ON FUNCTION cortex.retry_jobs(ids bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.rules(kind text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.rules(kind text) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.rules(kind text) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.rules(kind text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.rules(kind text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.schedule_maintenance(schedule text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.schedule_maintenance(schedule text) TO cortex_admin;
@@ -1673,6 +1693,9 @@ GRANT ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debo
 GRANT ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, priority integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, priority integer) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, priority integer) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, priority integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) TO cortex_producer;
@@ -1761,10 +1784,20 @@ GRANT SELECT ON TABLE cortex.configuration TO cortex_producer;
 GRANT SELECT ON TABLE cortex.configuration TO cortex_runner;
 GRANT SELECT ON TABLE cortex.configuration TO cortex_admin;
 
+GRANT SELECT ON TABLE cortex.job_activity TO cortex_reader;
+GRANT SELECT ON TABLE cortex.job_activity TO cortex_producer;
+GRANT SELECT ON TABLE cortex.job_activity TO cortex_runner;
+GRANT SELECT ON TABLE cortex.job_activity TO cortex_admin;
+
 GRANT SELECT ON TABLE cortex.job_events TO cortex_reader;
 GRANT SELECT ON TABLE cortex.job_events TO cortex_producer;
 GRANT SELECT ON TABLE cortex.job_events TO cortex_runner;
 GRANT SELECT ON TABLE cortex.job_events TO cortex_admin;
+
+GRANT SELECT ON TABLE cortex.kinds TO cortex_reader;
+GRANT SELECT ON TABLE cortex.kinds TO cortex_producer;
+GRANT SELECT ON TABLE cortex.kinds TO cortex_runner;
+GRANT SELECT ON TABLE cortex.kinds TO cortex_admin;
 
 GRANT SELECT ON TABLE cortex.runners TO cortex_reader;
 GRANT SELECT ON TABLE cortex.runners TO cortex_producer;

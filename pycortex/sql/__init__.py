@@ -16,21 +16,24 @@ from pycortex.sql.builtin import (
     spawn_report_refresh,
 )
 from pycortex.sql.corpus import open_corpus, open_service, put_tasks, report_slice
-from pycortex.sql.producers import spawn_job
+from pycortex.sql.producers import cancel_job, rerun_job, spawn_job, spawn_jobs
 from pycortex.sql.readers import (
     configuration,
     count_recent_with_status,
+    cron_entry,
     db_now,
     find_job,
+    list_activity,
     list_events,
+    list_kinds,
     list_recent,
     list_runners,
+    metrics,
     status_counts,
 )
 from pycortex.sql.upkeep import (
     configure,
     configure_kind,
-    cron_entry,
     interrupt_orphans,
     maintain,
     purge_jobs,
@@ -39,6 +42,7 @@ from pycortex.sql.upkeep import (
     unschedule_maintenance,
 )
 from pycortex.sql.workers import (
+    attach_backend,
     claim_jobs,
     finish_job,
     keep_runner,
@@ -49,6 +53,8 @@ from pycortex.sql.workers import (
 )
 
 __all__ = [
+    "attach_backend",
+    "cancel_job",
     "claim_jobs",
     "configuration",
     "configure",
@@ -62,10 +68,13 @@ __all__ = [
     "invalidate_all",
     "invalidate_scope",
     "keep_runner",
+    "list_activity",
     "list_events",
+    "list_kinds",
     "list_recent",
     "list_runners",
     "maintain",
+    "metrics",
     "open_corpus",
     "open_service",
     "populate_scope",
@@ -75,11 +84,13 @@ __all__ = [
     "register_runner",
     "report_populate_active",
     "report_slice",
+    "rerun_job",
     "retire_runner",
     "schedule_maintenance",
     "set_running",
     "spawn_analyze",
     "spawn_job",
+    "spawn_jobs",
     "spawn_reindex",
     "spawn_report_populate",
     "spawn_report_refresh",

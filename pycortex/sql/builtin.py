@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from pycortex._call import one, scalar
+from pycortex._call import names, one, scalar
 from pycortex.models import Spawned
 
 __all__ = [
@@ -34,7 +34,7 @@ def spawn_reindex(
     Raises:
         psycopg.DataError, psycopg.ProgrammingError: A name that isn't a table.
     """
-    return one(conn, "spawn_reindex", Spawned, actor=actor, tables=_names(tables))
+    return one(conn, "spawn_reindex", Spawned, actor=actor, tables=names(tables, "tables"))
 
 
 def spawn_analyze(
@@ -49,7 +49,7 @@ def spawn_analyze(
     Raises:
         psycopg.DataError, psycopg.ProgrammingError: A name that isn't a table.
     """
-    return one(conn, "spawn_analyze", Spawned, actor=actor, tables=_names(tables))
+    return one(conn, "spawn_analyze", Spawned, actor=actor, tables=names(tables, "tables"))
 
 
 def spawn_report_refresh(conn: Connection[Any], *, actor: str | None = None) -> Spawned:
@@ -127,9 +127,3 @@ def invalidate_scope(conn: Connection[Any], corpus_id: int, service_id: int) -> 
 def invalidate_all(conn: Connection[Any]) -> int:
     """Drop the whole report cache; returns how many rows went."""
     return scalar(conn, "corpus.invalidate_all", int)
-
-
-def _names(tables: Sequence[str] | None) -> list[str] | None:
-    if isinstance(tables, str):
-        raise TypeError(f"tables is a sequence of names, not the text {tables!r}")
-    return None if tables is None else list(tables)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
 
-from pycortex._call import one
-from pycortex.models import DebounceMode, Spawned
+from pycortex._call import column, one, scalar
+from pycortex.models import DebounceMode, JobStatus, Spawned
 from pycortex.values import params_to_jsonb
 
-__all__ = ["spawn_job"]
+__all__ = ["cancel_job", "rerun_job", "spawn_job", "spawn_jobs"]
 
 
 def spawn_job(
@@ -64,3 +64,62 @@ def spawn_job(
         priority=priority,
         runner=runner,
     )
+
+
+def spawn_jobs(
+    conn: Connection[Any],
+    kind: str,
+    params: Sequence[Mapping[str, Any]],
+    *,
+    actor: str | None = None,
+    priority: int | None = None,
+) -> list[UUID]:
+    """
+    Queue one job of *kind* for each of *params*, in one statement.
+
+    Returns:
+        Their uuids, in the order of *params*.
+
+    Raises:
+        TypeError, ValueError: Params that JSON can't hold; says where.
+        psycopg.DataError: An argument that the database refuses; then none is made.
+    """
+    return column(
+        conn,
+        "spawn_jobs",
+        kind=kind,
+        params=[params_to_jsonb(each, f"params[{place}]") for place, each in enumerate(params)],
+        actor=actor,
+        priority=priority,
+    )
+
+
+def cancel_job(
+    conn: Connection[Any], job: UUID, *, actor: str | None = None, hard: bool | None = None
+) -> JobStatus:
+    """
+    End a waiting job; ask a running one to end.
+
+    Args:
+        actor: Who asks; at most 200 characters.
+        hard: Also end the statement that the job's attached session runs, and after cancel_grace
+            the session.
+
+    Returns:
+        The job's state after the call.
+
+    Raises:
+        JobNotFound: There is no such job.
+    """
+    return scalar(conn, "cancel_job", JobStatus, job=job, actor=actor, hard=hard)
+
+
+def rerun_job(conn: Connection[Any], job: UUID, *, actor: str | None = None) -> Spawned:
+    """
+    Spawn a job of the same kind, params and scope as one that is over.
+
+    Raises:
+        JobNotFound: There is no such job.
+        WrongState: The job is still active.
+    """
+    return one(conn, "rerun_job", Spawned, job=job, actor=actor)

@@ -10,16 +10,29 @@ from uuid import UUID
 from psycopg import Connection
 
 from pycortex._call import many, maybe, scalar, view
-from pycortex.models import Configuration, Job, JobEvent, JobStatus, RunnerInfo, StatusCount
+from pycortex.models import (
+    Configuration,
+    Job,
+    JobActivity,
+    JobEvent,
+    JobStatus,
+    KindRules,
+    RunnerInfo,
+    StatusCount,
+)
 
 __all__ = [
     "configuration",
     "count_recent_with_status",
+    "cron_entry",
     "db_now",
     "find_job",
+    "list_activity",
     "list_events",
+    "list_kinds",
     "list_recent",
     "list_runners",
+    "metrics",
     "status_counts",
 ]
 
@@ -78,6 +91,16 @@ def db_now(conn: Connection[Any]) -> datetime:
     return scalar(conn, "db_now", _same)
 
 
+def cron_entry(conn: Connection[Any]) -> str:
+    """Return the name of the pg_cron entry for this database's upkeep."""
+    return scalar(conn, "cron_entry", str)
+
+
+def metrics(conn: Connection[Any]) -> str:
+    """Return the state of the job system as Prometheus text."""
+    return scalar(conn, "metrics", str)
+
+
 def list_runners(conn: Connection[Any]) -> list[RunnerInfo]:
     """List the runners that were ever registered and not deleted, oldest first."""
     return view(conn, "runners", RunnerInfo, order_by="registered_at, uuid")
@@ -96,3 +119,13 @@ def configuration(conn: Connection[Any]) -> Configuration:
 
 def _same(value: datetime) -> datetime:
     return value
+
+
+def list_kinds(conn: Connection[Any]) -> list[KindRules]:
+    """List what holds for each configured kind."""
+    return view(conn, "kinds", KindRules, order_by="kind")
+
+
+def list_activity(conn: Connection[Any]) -> list[JobActivity]:
+    """List what the attached sessions of running jobs do at this moment."""
+    return view(conn, "job_activity", JobActivity)

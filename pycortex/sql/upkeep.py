@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
 
-from pycortex._call import one, scalar, tell
-from pycortex.models import Maintenance
+from pycortex._call import names, one, scalar, tell
+from pycortex.models import InterruptPolicy, Maintenance
 
 __all__ = [
     "configure",
     "configure_kind",
-    "cron_entry",
     "interrupt_orphans",
     "maintain",
     "purge_jobs",
@@ -102,32 +102,48 @@ def unschedule_maintenance(conn: Connection[Any]) -> bool:
     return scalar(conn, "unschedule_maintenance", bool)
 
 
-def cron_entry(conn: Connection[Any]) -> str:
-    """Return the name of the pg_cron entry for this database's upkeep."""
-    return scalar(conn, "cron_entry", str)
-
-
 def configure(
     conn: Connection[Any],
     *,
     stale_after: Interval | None = None,
+    run_timeout: Interval | None = None,
+    queue_timeout: Interval | None = None,
+    max_attempts: int | None = None,
+    backoff: Interval | None = None,
+    backoff_limit: Interval | None = None,
+    on_interrupt: InterruptPolicy | str | None = None,
+    max_running: int | None = None,
     keep: Interval | None = None,
+    cancel_grace: Interval | None = None,
     runner_beat: Interval | None = None,
     runner_grace: Interval | None = None,
+    reset: Sequence[str] | None = None,
 ) -> None:
     """
     Change the defaults for every kind and the rhythm of runners; None leaves a setting as it is.
 
+    Args:
+        reset: Names of settings that go back to what they were at first.
+
     Raises:
-        psycopg.DataError: A combination that can't work.
+        psycopg.DataError: Values that don't go together, or an unknown name in *reset*.
     """
     tell(
         conn,
         "configure",
         stale_after=stale_after,
+        run_timeout=run_timeout,
+        queue_timeout=queue_timeout,
+        max_attempts=max_attempts,
+        backoff=backoff,
+        backoff_limit=backoff_limit,
+        on_interrupt=on_interrupt,
+        max_running=max_running,
         keep=keep,
+        cancel_grace=cancel_grace,
         runner_beat=runner_beat,
         runner_grace=runner_grace,
+        reset=names(reset, "reset"),
     )
 
 
@@ -136,12 +152,35 @@ def configure_kind(
     kind: str,
     *,
     stale_after: Interval | None = None,
+    run_timeout: Interval | None = None,
+    queue_timeout: Interval | None = None,
+    max_attempts: int | None = None,
+    backoff: Interval | None = None,
+    on_interrupt: InterruptPolicy | str | None = None,
+    max_running: int | None = None,
     keep: Interval | None = None,
+    reset: Sequence[str] | None = None,
 ) -> None:
     """
     Set what one kind does otherwise than the defaults; None leaves a setting as it is.
 
+    Args:
+        reset: Names of settings that go back to the defaults.
+
     Raises:
-        psycopg.DataError: A bad kind or span of time.
+        psycopg.DataError: A bad kind, values that don't go together, or an unknown name in *reset*.
     """
-    tell(conn, "configure_kind", kind=kind, stale_after=stale_after, keep=keep)
+    tell(
+        conn,
+        "configure_kind",
+        kind=kind,
+        stale_after=stale_after,
+        run_timeout=run_timeout,
+        queue_timeout=queue_timeout,
+        max_attempts=max_attempts,
+        backoff=backoff,
+        on_interrupt=on_interrupt,
+        max_running=max_running,
+        keep=keep,
+        reset=names(reset, "reset"),
+    )

@@ -10,12 +10,13 @@ from psycopg import Connection
 from psycopg.types.json import Json, Jsonb
 
 from pycortex import _log
-from pycortex._call import many, scalar
+from pycortex._call import many, names, scalar, tell
 from pycortex._text import fit
 from pycortex.models import Job, JobStatus, RunnerJob, Verdict
 from pycortex.values import to_jsonb
 
 __all__ = [
+    "attach_backend",
     "claim_jobs",
     "finish_job",
     "keep_runner",
@@ -41,7 +42,7 @@ def keep_runner(conn: Connection[Any], runner: UUID) -> list[RunnerJob]:
     Say that a runner lives.
 
     Returns:
-        Its jobs that should stop.
+        Its jobs that should stop, and which attempt of each is meant.
 
     Raises:
         RunnerNotFound: There is no such runner, or it has retired.
@@ -72,7 +73,9 @@ def claim_jobs(
         RunnerNotFound: There is no such runner, or it has retired.
         psycopg.DataError: Fewer than one job asked for.
     """
-    return many(conn, "claim_jobs", Job, runner=runner, kinds=list(kinds), max_jobs=max_jobs)
+    return many(
+        conn, "claim_jobs", Job, runner=runner, kinds=names(kinds, "kinds"), max_jobs=max_jobs
+    )
 
 
 def set_running(conn: Connection[Any], job: UUID, runner: UUID | None = None) -> bool:
@@ -80,8 +83,9 @@ def set_running(conn: Connection[Any], job: UUID, runner: UUID | None = None) ->
     Start one particular job.
 
     Returns:
-        Whether this call took it from queued to running. False also for one whose time has not come
-        and for a follow-up whose predecessor still runs: it waits on, ask again.
+        Whether this call took it from queued to running. False also for one whose time has not
+        come, whose kind runs as many as it may, or whose predecessor still runs: it waits on, ask
+        again.
 
     Raises:
         JobNotFound: There is no such job.
@@ -145,13 +149,14 @@ def finish_job(
         attempt: The attempt that speaks.
 
     Returns:
-        True: the job stands with this outcome. False: it is over with another one, which stands.
+        True: the outcome is written; a failed job may wait for its next attempt. False: the job is
+        over with another outcome, which stands.
 
     Raises:
         ValueError: A result that is too large or too deep.
         JobNotFound: There is no such job.
-        WrongState: It was never started.
-        AttemptLost: A newer attempt has the job.
+        WrongState: It is not started.
+        AttemptLost: That attempt is over; the job goes on to a newer one.
     """
     if result is not None and not isinstance(result, Jsonb | Json):
         result, warnings = to_jsonb(result)
@@ -167,6 +172,17 @@ def finish_job(
         result=result,
         attempt=attempt,
     )
+
+
+def attach_backend(conn: Connection[Any], job: UUID) -> None:
+    """
+    Tie the session of *conn* to a running job, so that it can be watched and ended from outside.
+
+    Raises:
+        JobNotFound: There is no such job.
+        WrongState: The job does not run.
+    """
+    tell(conn, "attach_backend", job=job)
 
 
 def _message(message: str | None) -> str | None:

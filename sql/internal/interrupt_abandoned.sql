@@ -1,8 +1,7 @@
 -- End those of the given jobs whose runner is gone.
 --
--- Called by   reap_orphans over all candidates, spawn_job over the one job in its way
+-- Called by   reap_orphans over all candidates, spawn_job over the jobs in its way
 -- Returns     how many it ended
--- Locks       the rows it ends, by id; rows that others have locked are left for the next time
 
 create or replace function cortex.interrupt_abandoned(candidates bigint[])
 returns integer
@@ -11,40 +10,18 @@ volatile
 set search_path = ''
 as $$
 declare
-    v_now constant pg_catalog.timestamptz := clock_timestamp();
-    v_ended integer;
+    v_ids bigint[];
+    v_reasons pg_catalog.text[];
+    v_as_seen pg_catalog.timestamptz[];
 begin
-    with abandoned as materialized (
-        select
-            j.id,
-            r.uuid as runner,
-            format('its runner %s (pid %s on %s) is gone; interrupted', r.name, r.pid, r.host) as reason
-        from cortex.job as j
-        join cortex.runners as r on r.uuid = j.runner
-        where j.id = any(interrupt_abandoned.candidates)
-            and j.status in ('queued', 'running')
-            and not r.alive
-    ),
-    locked as (
-        select
-            j.id,
-            abandoned.reason
-        from cortex.job as j
-        join abandoned on abandoned.id = j.id
-        where j.status in ('queued', 'running')
-            and j.runner = abandoned.runner
-        order by j.id
-        for update of j skip locked
-    )
-    update cortex.job as j
-    set status = 'interrupted',
-        message = cortex.clip(locked.reason),
-        finished_at = greatest(v_now, j.started_at)
-    from locked
-    where j.id = locked.id;
+    select
+        array_agg(z.id),
+        array_agg(z.reason),
+        array_agg(z.updated_at)
+    into v_ids, v_reasons, v_as_seen
+    from cortex.abandoned_jobs(candidates => interrupt_abandoned.candidates) as z;
 
-    get diagnostics v_ended = row_count;
-    return v_ended;
+    return cortex.interrupt_jobs(ids => v_ids, reasons => v_reasons, as_seen => v_as_seen);
 end;
 $$;
 

@@ -2,7 +2,6 @@
 --
 -- Called by   interrupt_orphans (all, or one runner's), retire_runner (one runner's)
 -- Returns     how many it ended
--- Locks       the rows it ends, by id; rows that others have locked are somebody's who lives
 
 create or replace function cortex.interrupt_active(runner uuid, message text)
 returns integer
@@ -11,38 +10,30 @@ volatile
 set search_path = ''
 as $$
 declare
-    v_now constant pg_catalog.timestamptz := clock_timestamp();
-    v_ended integer;
+    v_ids bigint[];
+    v_as_seen pg_catalog.timestamptz[];
 begin
     if interrupt_active.runner is null then
-        update cortex.job as j
-        set status = 'interrupted',
-            message = cortex.clip(interrupt_active.message),
-            finished_at = greatest(v_now, j.started_at)
-        where j.id in (
-            select o.id
-            from cortex.job as o
-            where o.status in ('queued', 'running')
-            order by o.id
-            for update skip locked
-        );
+        select array_agg(j.id order by j.id), array_agg(j.updated_at order by j.id)
+        into v_ids, v_as_seen
+        from cortex.job as j
+        where j.status in ('queued', 'running');
     else
-        update cortex.job as j
-        set status = 'interrupted',
-            message = cortex.clip(interrupt_active.message),
-            finished_at = greatest(v_now, j.started_at)
-        where j.id in (
-            select o.id
-            from cortex.job as o
-            where o.status in ('queued', 'running')
-                and o.runner = interrupt_active.runner
-            order by o.id
-            for update skip locked
-        );
+        select array_agg(j.id order by j.id), array_agg(j.updated_at order by j.id)
+        into v_ids, v_as_seen
+        from cortex.job as j
+        where j.status in ('queued', 'running')
+            and j.runner = interrupt_active.runner;
     end if;
 
-    get diagnostics v_ended = row_count;
-    return v_ended;
+    if v_ids is null then
+        return 0;
+    end if;
+    return cortex.interrupt_jobs(
+        ids => v_ids,
+        reasons => array_fill(interrupt_active.message, array[cardinality(v_ids)]),
+        as_seen => v_as_seen
+    );
 end;
 $$;
 

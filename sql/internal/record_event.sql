@@ -22,7 +22,8 @@ begin
         new.runner,
         case
             when tg_op = 'INSERT' then new.actor
-            else coalesce(current_setting('cortex.actor', true), '')
+            when new.status = 'cancelled' then new.cancel_requested_by
+            else ''
         end,
         new.message
     );
@@ -33,15 +34,18 @@ begin
         if new.runner is null and new.run_at <= clock_timestamp() then
             perform pg_notify('cortex_queue', new.kind);
         end if;
-    elsif new.debounce_scope is not null and new.finished_at is not null then
-        -- A follow-up that had to wait for this one is free now.
+    elsif new.finished_at is not null then
+        -- A job that had to wait for this one, for its scope or its kind's limit, is free now.
         if exists (
             select
             from cortex.job as f
             where f.kind = new.kind
-                and f.debounce_scope = new.debounce_scope
                 and f.status = 'queued'
                 and f.runner is null
+                and (
+                    f.debounce_scope = new.debounce_scope
+                    or (select r.max_running from cortex.rules(kind => new.kind) as r) is not null
+                )
         ) then
             perform pg_notify('cortex_queue', new.kind);
         end if;

@@ -13,7 +13,7 @@ select
     r.retired_at,
     r.retired_at is null
     and (
-        r.seen_at >= cortex.clock() - (select s.runner_grace from cortex.settings as s)
+        cortex.clock() - r.seen_at <= (select s.runner_grace from cortex.settings as s)
         or exists (
             select
             from pg_catalog.pg_locks as l

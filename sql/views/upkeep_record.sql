@@ -5,6 +5,7 @@ select
     u.last_run_at,
     u.last_role,
     u.stale,
+    u.overdue,
     u.orphaned,
     u.purged
 from cortex.upkeep as u;

@@ -5,7 +5,8 @@
 --             scope stands in its place, unchanged
 -- Raises      22004 kind is null, 22023 bad argument, JC102 no such runner; 40001 in repeatable read
 --             and serializable when another session changed the scope meanwhile
--- Locks       waits for a concurrent spawn of the same kind and scope to commit or roll back
+-- Locks       waits for a concurrent spawn of the same kind and scope to commit or roll back, and up to two
+--             seconds for whoever has the row of a zombie there
 
 create or replace function cortex.spawn_job(
     kind text,
@@ -30,7 +31,10 @@ declare
     v_fixed_snapshot constant boolean :=
         current_setting('transaction_isolation') in ('repeatable read', 'serializable');
     v_now constant pg_catalog.timestamptz := clock_timestamp();
+    v_refused boolean := false;
     v_active bigint[];
+    v_dead bigint[];
+    v_id bigint;
     v_uuid pg_catalog.uuid;
 begin
     perform cortex.check_spawn(
@@ -45,38 +49,63 @@ begin
     end if;
 
     for v_try in 1..100 loop
-        -- Look first: a debounced call is the common case and should cost a read. With a fixed
-        -- snapshot only for zombies in front of a follow-up: what it shows may have ended since, and
-        -- nobody would do the work.
+        -- Look first: a debounced call is the common case and should cost a read. A fixed snapshot
+        -- may show what has ended since, so there the answer counts only once the index has refused
+        -- a new job, and the first look is only for zombies in front of a follow-up.
         if spawn_job.debounce_scope is not null
-            and (v_try > 1 or not v_fixed_snapshot or v_mode = 'queued')
+            and (v_refused or not v_fixed_snapshot or v_mode = 'queued')
         then
+            -- Both in one look: a job that is over by the time it is checked is no zombie, but no
+            -- answer either.
             select
                 array_agg(j.id),
-                (
-                    array_agg(j.uuid order by j.status)
-                    filter (where j.status = 'queued' or v_mode = 'active')
-                )[1]
-            into v_active, v_uuid
-            from cortex.job as j
-            where j.kind = spawn_job.kind
-                and j.debounce_scope = spawn_job.debounce_scope
-                and (j.status = 'queued' or j.status = 'running');
+                array_agg(j.id) filter (where j.is_dead),
+                (array_agg(j.id order by j.status) filter (where j.is_in_the_way))[1],
+                (array_agg(j.uuid order by j.status) filter (where j.is_in_the_way))[1]
+            into v_active, v_dead, v_id, v_uuid
+            from (
+                select
+                    a.id,
+                    a.uuid,
+                    a.status,
+                    a.status = 'queued' or v_mode = 'active' as is_in_the_way,
+                    exists (
+                        select from cortex.silent_jobs(candidates => array[a.id], older_than => null)
+                    )
+                    or exists (
+                        select from cortex.abandoned_jobs(candidates => array[a.id])
+                    ) as is_dead
+                from cortex.job as a
+                where a.kind = spawn_job.kind
+                    and a.debounce_scope = spawn_job.debounce_scope
+                    and a.status in ('queued', 'running')
+            ) as j;
 
-            if v_active is not null
-                and cortex.interrupt_silent(candidates => v_active, older_than => null)
-                + cortex.interrupt_abandoned(candidates => v_active) > 0
+            if v_dead is not null
+                and cortex.interrupt_silent(candidates => v_dead, older_than => null)
+                + cortex.interrupt_abandoned(candidates => v_dead) > 0
             then
+                v_refused := false;
                 continue;
             end if;
-            if v_uuid is not null and (v_try > 1 or not v_fixed_snapshot) then
+            if v_id is not null and (v_refused or not v_fixed_snapshot) then
+                -- A zombie whose row somebody has: to end it, to replace it, or to prove it alive after
+                -- all. The outcome counts, so wait for it and look again.
+                if v_id = any(v_dead) and cortex.outwait(id => v_id) then
+                    continue;
+                end if;
+                if v_fixed_snapshot and v_mode = 'active' and cardinality(v_active) > 1 then
+                    -- One of the two kept the new job out; the snapshot can't tell which. Locking the
+                    -- one that waits raises 40001 if it does not wait any more.
+                    perform from cortex.job as j where j.id = v_id for share;
+                end if;
                 return query select v_uuid, false;
                 return;
             end if;
         end if;
 
         insert into cortex.job (
-            kind, actor, params, debounce_scope, debounce_on, run_at, priority, runner,
+            kind, actor, params, debounce_scope, debounce_on, run_at, priority, runner, pinned,
             created_at, updated_at
         )
         values (
@@ -88,6 +117,7 @@ begin
             coalesce(spawn_job.run_at, v_now),
             coalesce(spawn_job.priority, 0),
             spawn_job.runner,
+            spawn_job.runner is not null,
             v_now,
             v_now
         )
@@ -98,6 +128,7 @@ begin
             return query select v_uuid, true;
             return;
         end if;
+        v_refused := true;
     end loop;
 
     raise exception 'kind % in scope % changed hands a hundred times during this call',

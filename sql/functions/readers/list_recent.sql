@@ -27,6 +27,7 @@ begin
     if current_setting('transaction_read_only') = 'off' then
         perform cortex.reap_orphans();
         perform cortex.reap_stale();
+        perform cortex.reap_overdue();
     end if;
 
     if coalesce(list_recent.active_only, false) then

@@ -8,6 +8,7 @@ create or replace function cortex.maintain()
 returns table (
     ran boolean,
     stale integer,
+    overdue integer,
     orphaned integer,
     purged integer,
     cron_runs_purged integer
@@ -20,6 +21,7 @@ as $$
 begin
     ran := pg_try_advisory_xact_lock(cortex.lock_space(), 0);
     stale := 0;
+    overdue := 0;
     orphaned := 0;
     purged := 0;
     cron_runs_purged := 0;
@@ -40,6 +42,16 @@ begin
         raise warning 'upkeep could not close stale jobs: %', sqlerrm;
     end;
     begin
+        overdue := cortex.reap_overdue();
+    exception when others then
+        raise warning 'upkeep could not close overdue jobs: %', sqlerrm;
+    end;
+    begin
+        perform cortex.end_backends();
+    exception when others then
+        raise warning 'upkeep could not end the sessions of ended jobs: %', sqlerrm;
+    end;
+    begin
         purged := cortex.purge_jobs();
     exception when others then
         raise warning 'upkeep could not purge old jobs: %', sqlerrm;
@@ -54,6 +66,7 @@ begin
     set last_run_at = clock_timestamp(),
         last_role = session_user,
         stale = maintain.stale,
+        overdue = maintain.overdue,
         orphaned = maintain.orphaned,
         purged = maintain.purged;
 
@@ -62,4 +75,4 @@ end;
 $$;
 
 comment on function cortex.maintain() is
-'Closes stale and orphaned jobs, purges old ones, and notes that it ran.';
+'Closes stale, overdue and orphaned jobs, purges old ones, and notes that it ran.';

@@ -3,7 +3,8 @@
 -- Called by   a worker with free hands
 -- Returns     the jobs it now runs, in that order; none when nothing is ready
 -- Raises      22004 a null, 22023 fewer than one job, JC102 no such runner or retired
--- Locks       the rows it takes; skips what another worker is taking
+-- Locks       the kinds that have a max_running, by name; then the rows it takes, skipping what another
+--             worker is taking
 
 create or replace function cortex.claim_jobs(
     runner uuid,
@@ -19,6 +20,12 @@ rows 1
 as $$
 declare
     v_now constant pg_catalog.timestamptz := clock_timestamp();
+    v_max constant integer := coalesce(claim_jobs.max_jobs, 1);
+    v_kind pg_catalog.text;
+    v_limited boolean;
+    v_open_kinds pg_catalog.text[] := array[]::pg_catalog.text[];
+    v_limited_kinds pg_catalog.text[] := array[]::pg_catalog.text[];
+    v_slots integer[] := array[]::integer[];
     v_ids bigint[];
 begin
     perform cortex.require_runner(runner => claim_jobs.runner);
@@ -31,37 +38,75 @@ begin
             using errcode = '22023', hint = 'Claim at least one job.';
     end if;
 
-    v_ids := array(
-        select j.id
-        from cortex.job as j
-        where j.status = 'queued'
-            and j.runner is null
-            and j.run_at <= v_now
-            and j.kind = any(claim_jobs.kinds)
-            -- A follow-up starts when the job before it has ended. Only the one that waits in a scope
-            -- can begin to run there, and its row is locked here, so nothing can slip in between.
-            and not exists (
-                select
-                from cortex.job as before
-                where before.kind = j.kind
-                    and before.debounce_scope = j.debounce_scope
-                    and before.status = 'running'
-            )
-        order by j.priority desc, j.run_at, j.id
-        limit coalesce(claim_jobs.max_jobs, 1)
-        for update of j skip locked
-    );
-    if v_ids = '{}' then
+    -- Kinds with a limit of their own are counted under a lock, always in the same order.
+    for v_kind, v_limited in
+        select
+            k.name,
+            r.max_running is not null
+        from (select distinct u.name from unnest(claim_jobs.kinds) as u (name)) as k
+        cross join lateral cortex.rules(kind => k.name) as r
+        order by k.name
+    loop
+        if v_limited then
+            v_limited_kinds := v_limited_kinds || v_kind;
+            v_slots := v_slots || cortex.free_slots(kind => v_kind);
+        else
+            v_open_kinds := v_open_kinds || v_kind;
+        end if;
+    end loop;
+
+    -- A follow-up starts when the job before it has ended. Only the one that waits in a scope can begin
+    -- to run there, and its row is locked here, so nothing can slip in between.
+    select array_agg(ready.id order by ready.priority desc, ready.run_at, ready.id)
+    into v_ids
+    from (
+        select open_kind.*
+        from (
+            select j.id, j.priority, j.run_at
+            from cortex.job as j
+            where j.status = 'queued'
+                and j.runner is null
+                and j.run_at <= v_now
+                and j.kind = any(v_open_kinds)
+                and not exists (
+                    select
+                    from cortex.job as before
+                    where before.kind = j.kind
+                        and before.debounce_scope = j.debounce_scope
+                        and before.status = 'running'
+                )
+            order by j.priority desc, j.run_at, j.id
+            limit v_max
+            for update of j skip locked
+        ) as open_kind
+        union all
+        select limited.*
+        from unnest(v_limited_kinds, v_slots) as k (name, slots)
+        cross join lateral (
+            select j.id, j.priority, j.run_at
+            from cortex.job as j
+            where j.status = 'queued'
+                and j.runner is null
+                and j.run_at <= v_now
+                and j.kind = k.name
+                and not exists (
+                    select
+                    from cortex.job as before
+                    where before.kind = j.kind
+                        and before.debounce_scope = j.debounce_scope
+                        and before.status = 'running'
+                )
+            order by j.priority desc, j.run_at, j.id
+            limit least(v_max, k.slots)
+            for update of j skip locked
+        ) as limited
+    ) as ready;
+
+    if v_ids is null then
         return;
     end if;
-
-    update cortex.job as j
-    set status = 'running',
-        runner = claim_jobs.runner,
-        attempt = j.attempt + 1,
-        started_at = v_now,
-        updated_at = v_now
-    where j.id = any(v_ids);
+    v_ids := v_ids[1:v_max];
+    perform cortex.start_jobs(ids => v_ids, runner => claim_jobs.runner);
 
     return query
     select jobs.*

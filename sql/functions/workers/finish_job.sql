@@ -1,10 +1,10 @@
 -- Write how a job ended.
 --
 -- Called by   whoever ran the body, once it is over; safe to repeat
--- Returns     true: the job stands with this outcome, written now or before. False: it is over with
+-- Returns     true: the outcome is written, now or before; a failed job may wait for its next attempt. False: it is over with
 --             another one, which stands
 -- Raises      22004 job or status is null, 22023 not an outcome or result over 8 MiB, JC101 no such job,
---             JC201 the job was never started, JC202 a newer attempt has the job
+--             JC201 the job is not started, JC202 that attempt is over and the job goes on to a newer one
 -- Locks       the job's row
 
 create or replace function cortex.finish_job(
@@ -50,29 +50,40 @@ begin
         message = v_message,
         result = finish_job.result,
         updated_at = v_now,
-        finished_at = greatest(v_now, j.started_at)
+        finished_at = greatest(v_now, j.started_at),
+        backend_pid = null,
+        backend_start = null
     where j.uuid = finish_job.job
         and j.started_at is not null
         and j.status in ('running', 'interrupted')
-        and (finish_job.attempt is null or j.attempt = finish_job.attempt);
+        and (finish_job.attempt is null or j.attempt = finish_job.attempt)
+    returning j.id into v_job.id;
 
     if found then
+        if finish_job.status = 'failed' then
+            perform cortex.retry_jobs(ids => array[v_job.id]);
+        end if;
         return true;
     end if;
-
-    perform cortex.require_job(job => finish_job.job);
 
     select j.* into v_job
     from cortex.job as j
     where j.uuid = finish_job.job;
 
+    if not found then
+        perform cortex.require_job(job => finish_job.job);
+    end if;
     if finish_job.attempt is not null and finish_job.attempt <> v_job.attempt then
         raise exception 'attempt % lost job %, it is at attempt %',
             finish_job.attempt, finish_job.job, v_job.attempt
             using errcode = 'JC202', hint = 'Drop the outcome; the newer attempt writes its own.';
     end if;
+    if v_job.status = 'queued' and finish_job.attempt > 0 then
+        raise exception 'attempt % of job % is over, the next one waits', finish_job.attempt, finish_job.job
+            using errcode = 'JC202', hint = 'Drop the outcome; the next attempt writes its own.';
+    end if;
     if v_job.status = 'queued' then
-        raise exception 'job % is queued and was never started', finish_job.job
+        raise exception 'job % is queued, not started', finish_job.job
             using errcode = 'JC201', hint = 'Call set_running or claim_jobs first.';
     end if;
     return v_job.status = finish_job.status

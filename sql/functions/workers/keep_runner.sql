@@ -2,12 +2,12 @@
 --
 -- Called by   the runner, every beat, in the session that holds its lease or in a new one
 -- Returns     cancel for a running job whose end somebody asked for, stop for a job that was ended
---             since the last beat without the runner's doing
+--             since the last beat without the runner's doing; the attempt that is meant
 -- Raises      22004 null, JC102 no such runner or retired
 -- Locks       the runner's row
 
 create or replace function cortex.keep_runner(runner uuid)
-returns table (job uuid, verdict cortex.verdict)
+returns table (job uuid, verdict cortex.verdict, attempt integer)
 language plpgsql
 volatile
 security definer
@@ -41,7 +41,8 @@ begin
     return query
     select
         j.uuid,
-        'cancel'::cortex.verdict
+        'cancel'::cortex.verdict,
+        j.attempt
     from cortex.job as j
     where j.runner = keep_runner.runner
         and j.status = 'running'
@@ -49,11 +50,14 @@ begin
     union all
     select
         j.uuid,
-        'stop'::cortex.verdict
-    from cortex.job as j
-    where j.runner = keep_runner.runner
-        and j.status = 'interrupted'
-        and j.finished_at > v_runner.seen_at - interval '1 minute';
+        'stop'::cortex.verdict,
+        e.attempt
+    from cortex.event as e
+    join cortex.job as j on j.id = e.job_id
+    where e.runner = keep_runner.runner
+        and e.to_status = 'interrupted'
+        and e.at > v_runner.seen_at - interval '1 minute'
+        and (j.status = 'interrupted' or j.attempt > e.attempt or j.status = 'queued');
 end;
 $$;
 

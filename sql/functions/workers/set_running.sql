@@ -1,9 +1,9 @@
 -- Start one particular job.
 --
 -- Called by   the runner that spawned it for itself
--- Returns     true: it runs now, in a new attempt. False: it does not wait any more, is another
---             runner's, has its run_at ahead, or follows a job of its scope that still runs (then it
---             waits on; ask again)
+-- Returns     true: it runs now, in a new attempt. False: it does not wait any more or is another
+--             runner's; or its run_at is ahead, a job of its scope still runs, or its kind's max_running is
+--             reached: then it waits on, ask again
 -- Raises      22004 job is null, JC101 no such job, JC102 no such runner or retired
 -- Locks       the job's row
 
@@ -15,40 +15,38 @@ security definer
 set search_path = ''
 as $$
 declare
-    v_now constant pg_catalog.timestamptz := clock_timestamp();
+    v_job cortex.job;
 begin
     if set_running.runner is not null then
         perform cortex.require_runner(runner => set_running.runner);
     end if;
 
-    update cortex.job as j
-    set status = 'running',
-        runner = coalesce(set_running.runner, j.runner),
-        attempt = j.attempt + 1,
-        started_at = v_now,
-        updated_at = v_now
+    select j.* into v_job
+    from cortex.job as j
     where j.uuid = set_running.job
-        and j.status = 'queued'
-        and j.run_at <= v_now
-        and (
-            j.runner is null
-            or set_running.runner is null
-            or j.runner = set_running.runner
-        )
-        and not exists (
-            select
-            from cortex.job as before
-            where before.kind = j.kind
-                and before.debounce_scope = j.debounce_scope
-                and before.status = 'running'
-        );
+    for update;
 
-    if found then
-        return true;
+    if not found then
+        perform cortex.require_job(job => set_running.job);
     end if;
 
-    perform cortex.require_job(job => set_running.job);
-    return false;
+    if v_job.status <> 'queued'
+        or v_job.run_at > clock_timestamp()
+        or v_job.runner <> set_running.runner
+        or exists (
+            select
+            from cortex.job as before
+            where before.kind = v_job.kind
+                and before.debounce_scope = v_job.debounce_scope
+                and before.status = 'running'
+        )
+        or cortex.free_slots(kind => v_job.kind) = 0
+    then
+        return false;
+    end if;
+
+    perform cortex.start_jobs(ids => array[v_job.id], runner => set_running.runner);
+    return true;
 end;
 $$;
 

@@ -1,0 +1,85 @@
+-- End jobs as interrupted, each with its reason, if they are still as they were seen.
+--
+-- Called by   whatever finds jobs that must end: silent, abandoned, overdue, swept
+-- Returns     how many it ended; some may wait again, where their kind says so
+-- Locks       the rows it ends, by id; a row that somebody has locked is left for the next time
+-- Signals     the sessions that run their SQL: the statement is cancelled
+
+create or replace function cortex.interrupt_jobs(
+    ids bigint[],
+    reasons text[],
+    as_seen timestamptz[]
+)
+returns integer
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+    v_now constant pg_catalog.timestamptz := clock_timestamp();
+    v_ended bigint[];
+    v_count integer := 0;
+begin
+    if interrupt_jobs.ids is null then
+        return 0;
+    end if;
+
+    begin
+        with locked as (
+            select
+                j.id,
+                given.reason
+            from unnest(interrupt_jobs.ids, interrupt_jobs.reasons, interrupt_jobs.as_seen)
+                as given (id, reason, updated_at)
+            join cortex.job as j on j.id = given.id
+            where j.status in ('queued', 'running')
+                and j.updated_at = given.updated_at
+            order by j.id
+            for update of j skip locked
+        ),
+        ended as (
+            update cortex.job as j
+            set status = 'interrupted',
+                message = cortex.clip(locked.reason),
+                finished_at = greatest(v_now, j.started_at)
+            from locked
+            where j.id = locked.id
+            returning j.id
+        )
+        select array_agg(ended.id order by ended.id)
+        into v_ended
+        from ended;
+
+        perform cortex.signal_backend(
+            pid => j.backend_pid, backend_start => j.backend_start, terminate => false
+        )
+        from cortex.job as j
+        where j.id = any(v_ended)
+            and j.backend_pid is not null;
+
+        perform cortex.retry_jobs(ids => v_ended);
+        return coalesce(cardinality(v_ended), 0);
+    exception when others then
+        -- Somebody's trigger or policy minds one of them: the others must not wait for it.
+        if cardinality(interrupt_jobs.ids) = 1 then
+            raise;
+        end if;
+    end;
+
+    for i in 1..cardinality(interrupt_jobs.ids) loop
+        begin
+            v_count := v_count + cortex.interrupt_jobs(
+                ids => interrupt_jobs.ids[i:i],
+                reasons => interrupt_jobs.reasons[i:i],
+                as_seen => interrupt_jobs.as_seen[i:i]
+            );
+        exception when others then
+            raise warning 'job with id % can''t be ended: %', interrupt_jobs.ids[i], sqlerrm;
+        end;
+    end loop;
+    return v_count;
+end;
+$$;
+
+comment on function cortex.interrupt_jobs(bigint[], text[], timestamptz[]) is
+'Interrupts jobs, each with its reason, unless they have changed since they were looked at.';

@@ -1,0 +1,72 @@
+-- End what has run, or waited, for longer than its kind allows.
+--
+-- Called by   maintain, list_recent
+-- Returns     how many it ended
+
+create or replace function cortex.reap_overdue()
+returns integer
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+    v_now constant pg_catalog.timestamptz := clock_timestamp();
+    v_ids bigint[];
+    v_reasons pg_catalog.text[];
+    v_as_seen pg_catalog.timestamptz[];
+begin
+    if not exists (
+        select
+        from cortex.settings as s
+        left join cortex.kind as k on true
+        where coalesce(k.run_timeout, s.run_timeout, k.queue_timeout, s.queue_timeout) is not null
+    )
+    then
+        return 0;
+    end if;
+
+    select
+        array_agg(j.id order by j.id),
+        array_agg(
+            case j.status
+                when 'running' then format(
+                    'running for over %s, its run_timeout; interrupted', cortex.in_words(p.run_timeout)
+                )
+                else format(
+                    'nobody started it within %s, its queue_timeout; interrupted',
+                    cortex.in_words(p.queue_timeout)
+                )
+            end
+            order by j.id
+        ),
+        array_agg(j.updated_at order by j.id)
+    into v_ids, v_reasons, v_as_seen
+    from cortex.job as j
+    left join cortex.kind as k on k.name = j.kind
+    cross join cortex.settings as s
+    cross join lateral (
+        select
+            coalesce(k.run_timeout, s.run_timeout) as run_timeout,
+            coalesce(k.queue_timeout, s.queue_timeout) as queue_timeout
+    ) as p
+    where (j.status = 'running' and v_now - j.started_at > p.run_timeout)
+        or (
+            j.status = 'queued'
+            and not j.pinned
+            and v_now - j.run_at > p.queue_timeout
+            -- A follow-up waits for the job before it, not for somebody to take it.
+            and not exists (
+                select
+                from cortex.job as before
+                where before.kind = j.kind
+                    and before.debounce_scope = j.debounce_scope
+                    and before.status = 'running'
+            )
+        );
+
+    return cortex.interrupt_jobs(ids => v_ids, reasons => v_reasons, as_seen => v_as_seen);
+end;
+$$;
+
+comment on function cortex.reap_overdue() is
+'Interrupts jobs that have run or waited for longer than their kind allows.';
