@@ -1,0 +1,51 @@
+"""
+cortex.schedule_maintenance and cortex.unschedule_maintenance, where pg_cron is not.
+
+What they do with a real pg_cron is in tests/cron.
+"""
+
+import pytest
+
+from tests.sql.asking import refused, value
+
+CALLS = [
+    "select cortex.schedule_maintenance()",
+    "select cortex.schedule_maintenance(schedule => '*/5 * * * *')",
+    "select cortex.schedule_maintenance(null)",
+    "select cortex.unschedule_maintenance()",
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_says_that_pg_cron_is_missing_and_what_to_do(conn, call):
+    """I10."""
+    with refused(conn, "0A000") as caught:
+        conn.execute(call)
+
+    database = value(conn, "select current_database()")
+    assert database in caught.value.diag.message_primary
+    assert caught.value.diag.message_hint
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_names_the_database_in_which_pg_cron_lives(conn, call):
+    """The detail is that name alone, so that a program can connect there."""
+    conn.execute("set local cron.database_name = 'cronhome'")
+
+    with refused(conn, "0A000") as caught:
+        conn.execute(call)
+
+    assert caught.value.diag.message_detail == "cronhome"
+    assert "schedule_in_database" in caught.value.diag.message_hint
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_is_not_fooled_by_a_schema_that_is_called_cron(conn, call):
+    conn.execute("create schema cron")
+    conn.execute("create table cron.job (jobid bigint, jobname text, database text, username text)")
+    conn.execute(
+        "create function cron.schedule(text, text, text) returns bigint language sql as 'select 1'"
+    )
+
+    with refused(conn, "0A000"):
+        conn.execute(call)
