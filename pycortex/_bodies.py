@@ -13,44 +13,22 @@ from psycopg import Connection
 
 from pycortex import sql
 from pycortex._log import Outage, brief, logger
-from pycortex._outcome import Body, Finisher, Outcome, run_body
+from pycortex._outcome import Finisher, Outcome, run_body
 from pycortex._pool import Pool, is_away
 from pycortex._steps import StepWriter
 from pycortex._threads import Later
+from pycortex._ticket import Ticket
 from pycortex.errors import JobNotFound, RunnerNotFound
-from pycortex.models import Job, JobStatus, RunnerJob
+from pycortex.models import Job, JobStatus, RunnerJob, Verdict
 from pycortex.progress import JobProgress
 
-__all__ = ["Bodies", "Ticket"]
+__all__ = ["Bodies"]
 
-FIRST_DELAY, LONGEST = 0.05, 60.0
-"""Seconds between two looks whether a job may start."""
+LONGEST, LONGEST_RETRY = 60.0, 5.0
+"""Seconds, at most, between two looks at a job whose time has not come, and after an error."""
 
-
-class Ticket:
-    """One job in a runner's hands."""
-
-    def __init__(self, kind: str, actor: str, body: Body) -> None:
-        self.kind = kind
-        self.actor = actor
-        self.body = body
-        self.uuid: UUID | None = None
-        self.runner: UUID | None = None
-        self.job: Job | None = None
-        """The running job; set where it was claimed, or once it has started."""
-        self.progress: JobProgress | None = None
-        self.ready = threading.Event()
-        """Set when there is a row, or when there will be none: then released."""
-        self.released = False
-        self.over = threading.Event()
-        self.delay = FIRST_DELAY
-        self.due = 0.0
-        """While it waits for its time: the earliest start, on the monotonic clock."""
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """What each log line of the job carries."""
-        return {"kind": self.kind, "actor": self.actor, "job": self.uuid}
+UNSURE = frozenset({"failed", "stopped", "lost"})
+"""Ends after which a job may wait for another attempt."""
 
 
 class Bodies:
@@ -117,8 +95,13 @@ class Bodies:
         """Tell bodies what the database says of their jobs."""
         for entry in jobs:
             ticket = self._tickets.get(entry.job)
-            if ticket is not None and ticket.progress is not None:
-                ticket.progress._hear(entry.verdict)
+            progress = ticket.progress if ticket is not None else None
+            if ticket is None or progress is None or progress.attempt != entry.attempt:
+                continue
+            progress._hear(entry.verdict)
+            if entry.verdict is Verdict.STOP and ticket.own:
+                # The body may hang for ever; another attempt must not wait for it.
+                self._renew(ticket)
 
     def wait(self, seconds: Callable[[], float]) -> bool:
         """Wait until nothing is left that can end in so many seconds; returns whether."""
@@ -178,9 +161,18 @@ class Bodies:
             call()
 
     def _forget(self, ticket: Ticket) -> None:
-        if ticket.uuid is not None:
-            self._tickets.pop(ticket.uuid, None)
-        ticket.over.set()
+        if ticket.uuid is not None and self._tickets.get(ticket.uuid) is ticket:
+            del self._tickets[ticket.uuid]
+            ticket.over.set()
+
+    def _renew(self, ticket: Ticket) -> None:
+        """Look for another attempt of a job whose row only this runner may start."""
+        successor = ticket.successor()
+        try:
+            self.reserve(successor)
+        except RuntimeError:  # shutting down, which ends the row too
+            return
+        self.launch(successor, successor.uuid)
 
     def _start(self, ticket: Ticket) -> float | None:
         """
@@ -201,21 +193,22 @@ class Bodies:
                 logger.warning(
                     "job %s can't start yet: %s", ticket.uuid, brief(error), extra=ticket.fields
                 )
-            return self._longer(ticket, LONGEST / 12)
+            return self._longer(ticket, LONGEST_RETRY)
 
     def _start_with(self, conn: Connection[Any], ticket: Ticket) -> float | None:
-        assert ticket.uuid is not None  # noqa: S101 - launched
         sql.set_running(conn, ticket.uuid, ticket.runner)
         job = sql.find_job(conn, ticket.uuid)
         self._outage.over("start")
         if job is None:
             raise JobNotFound(f"no such job: {ticket.uuid}")
         # Not by set_running's answer: it may have been lost on the way, and it was called again.
-        if job.status is JobStatus.RUNNING and job.runner == ticket.runner:
+        ours = job.runner == ticket.runner and job.attempt > ticket.after
+        if job.status is JobStatus.RUNNING and ours:
             ticket.job = job
             return None
         if job.status is not JobStatus.QUEUED:
-            logger.info("job was %s before it started", job.status, extra=ticket.fields)
+            if not ticket.after:
+                logger.info("job was %s before it started", job.status, extra=ticket.fields)
             return None
         ahead = (job.run_at - sql.db_now(conn)).total_seconds()
         if ahead > 0:
@@ -242,6 +235,17 @@ class Bodies:
         ticket.progress._close()
         status = self._finisher.write(job, ticket.progress, outcome)
         _log_end(ticket, job, outcome, status, time.monotonic() - began)
+        if ticket.own and status in UNSURE and self._waits_again(ticket):
+            self._renew(ticket)
+
+    def _waits_again(self, ticket: Ticket) -> bool:
+        if self._tickets.get(ticket.uuid) is not ticket:
+            return False
+        try:
+            job = self._pool.run(lambda conn: sql.find_job(conn, ticket.uuid))
+        except Exception:  # noqa: BLE001 - the next look will tell
+            return True
+        return job is not None and job.status is JobStatus.QUEUED
 
 
 def _log_end(ticket: Ticket, job: Job, outcome: Outcome, status: str, elapsed: float) -> None:

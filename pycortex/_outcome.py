@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
+from psycopg.errors import AdminShutdown, QueryCanceled
 from psycopg.types.json import Jsonb
 
 from pycortex import sql
@@ -106,6 +107,10 @@ class Finisher:
         refusals = 0
         for delay in _delays():
             try:
+                if _ended_from_outside(outcome):
+                    outcome = self._judge(job, outcome)
+                    if outcome.status is None:
+                        return "stopped"
                 self._write_last_step(progress)
                 done = self._pool.run(lambda conn, it=outcome: _finish(conn, job, it))  # type: ignore[misc]
             except TOLD as error:
@@ -133,6 +138,17 @@ class Finisher:
                 return "lost"
         raise AssertionError("unreachable")
 
+    def _judge(self, job: Job, outcome: Outcome) -> Outcome:
+        """Find out why the body's statement was ended from outside: it may not be its failure."""
+        now = self._pool.run(lambda conn: sql.find_job(conn, job.uuid))
+        if now is None or now.status is not JobStatus.RUNNING or now.attempt != job.attempt:
+            return replace(outcome, status=None)
+        if now.cancel_requested_at is not None:
+            return Outcome(
+                JobStatus.CANCELLED, "cancelled on request, amid a statement"
+            )
+        return outcome
+
     def _write_last_step(self, progress: JobProgress) -> None:
         try:
             self._writer.write(progress)
@@ -141,6 +157,15 @@ class Finisher:
                 raise
             logger.warning("the last step of job %s is lost: %s", progress.uuid, brief(error))
             progress._written = progress._latest
+
+
+def _ended_from_outside(outcome: Outcome) -> bool:
+    error = outcome.error
+    for _ in range(10):  # a body may have wrapped what the driver raised
+        if isinstance(error, QueryCanceled | AdminShutdown):
+            return True
+        error = None if error is None else error.__cause__ or error.__context__
+    return False
 
 
 def _finish(conn: psycopg.Connection[Any], job: Job, outcome: Outcome) -> bool:

@@ -9,9 +9,10 @@ import psycopg
 from psycopg.errors import DeadlockDetected, SerializationFailure
 
 from pycortex import sql
-from pycortex._bodies import Bodies, Ticket
+from pycortex._bodies import Bodies
 from pycortex._log import logger
 from pycortex._pool import Pool, is_away
+from pycortex._ticket import Ticket
 from pycortex.errors import JobCancelled
 from pycortex.models import Spawned
 from pycortex.progress import JobProgress

@@ -10,9 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import UUID
 
+import psycopg
 from psycopg import Connection
 from psycopg.errors import Diagnostic
 
+from pycortex import sql
 from pycortex._log import logger
 from pycortex.errors import JobCancelled, JobStopped
 from pycortex.models import Job, Verdict
@@ -105,10 +107,13 @@ class JobProgress:
         """
         Return the job's own autocommit connection; opened at the first call, closed at the end.
 
+        The database knows its session as the job's: it is watched in cortex.job_activity, and a hard
+        cancel ends its statement.
+
         It is none of the runner's: whatever the body does to it, steps and the end get written.
 
         Args:
-            new: Open a further one.
+            new: Open a further one, which the database doesn't know as the job's.
 
         Raises:
             psycopg.OperationalError: The database can't be reached.
@@ -117,6 +122,9 @@ class JobProgress:
             return self._connections[0]
         conn = self._connect()
         conn.add_notice_handler(self._log_notice)
+        if not new and conn.prepare_threshold is not None:  # else a pooler lends sessions in turn
+            with suppress(psycopg.Error):
+                sql.attach_backend(conn, self.uuid)
         self._connections.insert(0 if not new else len(self._connections), conn)
         return conn
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from pycortex import _spawn, sql
-from pycortex._bodies import Bodies, Ticket
+from pycortex._bodies import Bodies
 from pycortex._conninfo import with_defaults
 from pycortex._lease import Lease
 from pycortex._log import Outage, brief, logger
@@ -24,6 +24,7 @@ from pycortex._outcome import Body
 from pycortex._pool import Pool, is_away, open_connection
 from pycortex._steps import StepWriter
 from pycortex._threads import DaemonExecutor, start_thread
+from pycortex._ticket import Ticket
 from pycortex.handle import JobHandle
 from pycortex.models import DebounceMode, Job, RunnerJob
 from pycortex.registry import check_body
@@ -169,7 +170,7 @@ class Runner:
             "priority": priority,
         }
         self.start()
-        ticket = Ticket(kind, actor, body)
+        ticket = Ticket(kind, actor, body, own=True)
         self._reserve(ticket)
         ticket.runner = self.uuid
         try:
@@ -265,7 +266,8 @@ class Runner:
         return max(0, self.max_workers - self._bodies.busy)
 
     def _adopt(self, job: Job, body: Body) -> None:
-        ticket = Ticket(job.kind, job.actor, body)
+        ticket = Ticket(job.kind, job.actor, body, own=False)
+        ticket.uuid = job.uuid
         ticket.job = job
         ticket.runner = job.runner
         self._bodies.reserve(ticket)
