@@ -41,7 +41,10 @@ def tasks(conn: psycopg.Connection[Any]) -> dict[str, int]:
 def contents(conn: psycopg.Connection[Any]) -> list[Counter[Any]]:
     """Tasks and messages as the import should leave them, whichever way and however often."""
     names = "select entry, status from corpus.tasks"
-    logs = "select entry, category, what, details from corpus.log_{}s join corpus.tasks t on t.id = task_id"
+    logs = (
+        "select entry, category, what, details from corpus.log_{}s"
+        " join corpus.tasks as t on t.id = task_id"
+    )
     return [
         Counter(conn.execute(query).fetchall())
         for query in (names, *(logs.format(severity) for severity in SEVERITIES))

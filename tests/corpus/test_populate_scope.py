@@ -196,7 +196,8 @@ def test_keeps_the_old_slice_when_it_fails(connect):
     conn.execute(POPULATE, scope.slice("warning"))
     before = cached(conn, scope, "warning")
     conn.execute(
-        "alter table corpus.report_grain_cache add constraint boom check (category <> 'new') not valid"
+        "alter table corpus.report_grain_cache"
+        " add constraint boom check (category <> 'new') not valid"
     )
     make_task(conn, scope, -2, [("warning", "new", "w")])
 
