@@ -73,13 +73,23 @@ begin
     if not found then
         perform cortex.require_job(job => finish_job.job);
     end if;
-    if finish_job.attempt is not null and finish_job.attempt <> v_job.attempt then
-        raise exception 'attempt % lost job %, it is at attempt %',
-            finish_job.attempt, finish_job.job, v_job.attempt
-            using errcode = 'JC202', hint = 'Drop the outcome; the newer attempt writes its own.';
-    end if;
-    if v_job.status = 'queued' and finish_job.attempt > 0 then
-        raise exception 'attempt % of job % is over, the next one waits', finish_job.attempt, finish_job.job
+    if finish_job.attempt is not null
+        and (v_job.attempt <> finish_job.attempt or v_job.status = 'queued')
+        and v_job.attempt > 0
+    then
+        -- The answer to the first call may have been lost, and the job gone on since.
+        if exists (
+            select
+            from cortex.event as e
+            where e.job_id = v_job.id
+                and e.attempt = finish_job.attempt
+                and e.to_status = finish_job.status
+                and e.message = v_message
+        ) then
+            return true;
+        end if;
+        raise exception 'attempt % of job % is over, it is at attempt % and %',
+            finish_job.attempt, finish_job.job, v_job.attempt, v_job.status
             using errcode = 'JC202', hint = 'Drop the outcome; the next attempt writes its own.';
     end if;
     if v_job.status = 'queued' then
