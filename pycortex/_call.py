@@ -14,7 +14,7 @@ import psycopg
 from psycopg import Connection, Cursor
 from psycopg.abc import Buffer
 from psycopg.adapt import Transformer
-from psycopg.rows import RowMaker
+from psycopg.rows import RowMaker, tuple_row
 from psycopg.types.datetime import TimestamptzBinaryLoader, TimestamptzLoader
 from psycopg.types.json import JsonbLoader
 
@@ -139,7 +139,7 @@ def _execute(
 ) -> Cursor[Any]:
     # Not conn.cursor(): whatever row or cursor factory and JSON loader the connection's owner
     # likes, a twin returns the same.
-    cursor: Cursor[Any] = Cursor(conn)
+    cursor: Cursor[Any] = Cursor(conn, row_factory=tuple_row)
     cursor.adapters.register_loader("jsonb", _JsonbLoader)
     return cursor.execute(
         query, {name: _plain(value) for name, value in arguments.items()}, binary=binary

@@ -107,8 +107,8 @@ class JobProgress:
         """
         Return the job's own autocommit connection; opened at the first call, closed at the end.
 
-        The database knows its session as the job's: it is watched in cortex.job_activity, and a hard
-        cancel ends its statement.
+        The database knows its session as the job's: cortex.job_activity shows it, and a hard cancel
+        ends its statement.
 
         It is none of the runner's: whatever the body does to it, steps and the end get written.
 
