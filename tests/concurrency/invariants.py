@@ -29,6 +29,13 @@ INVARIANTS = {
             and (j.status = 'running' or (j.status = 'queued' and j.debounce_on = 'active'))
         group by 1, 2 having count(*) > 1
     """,
+    "no job is tried again unless its kind asks for it": """
+        select e.job_id from cortex.event as e
+        join cortex.job as j on j.id = e.job_id
+        left join cortex.kind as k on k.name = j.kind
+        where e.from_status in ('failed', 'interrupted') and e.to_status = 'queued'
+            and (k.max_attempts is null or j.attempt > k.max_attempts)
+    """,
     "in one scope no two jobs ever ran side by side": """
         with run as (
             select
@@ -53,7 +60,8 @@ INVARIANTS = {
             ('queued', 'running'), ('queued', 'cancelled'), ('queued', 'interrupted'),
             ('running', 'succeeded'), ('running', 'failed'), ('running', 'cancelled'),
             ('running', 'interrupted'),
-            ('interrupted', 'succeeded'), ('interrupted', 'failed'), ('interrupted', 'cancelled')
+            ('interrupted', 'succeeded'), ('interrupted', 'failed'), ('interrupted', 'cancelled'),
+            ('failed', 'queued'), ('interrupted', 'queued') -- another attempt
         )
     """,
     "the events of a job are a chain from its spawn to its state": """
