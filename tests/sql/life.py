@@ -1,0 +1,76 @@
+"""One of every call, for tests that ask whether all of them work under some condition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from tests.sql.asking import refused, value
+
+VIEWS = ["configuration", "job_events", "jobs", "runners", "upkeep_record"]
+
+
+def live(conn: psycopg.Connection[Any], kind: str = "life", text: str = "") -> None:
+    """
+    Call every routine with arguments that make sense, and hold it to its answer.
+
+    *kind* and *text* stand wherever a caller may put words of its own.
+    """
+    words = {"kind": kind, "text": text, "json": Jsonb({text: text})}
+
+    def ask(call: str, **more: Any) -> Any:
+        return value(conn, f"select {call}", words | more)
+
+    runner = ask("cortex.register_runner('w' || %(text)s, 'h' || %(text)s, 1)")
+    _live_through_a_job_of_a_runner(ask, runner)
+    _live_through_a_debounced_job(ask, runner)
+
+    assert ask("pg_typeof(cortex.db_now())::text") == "timestamp with time zone"
+    assert ask("count(*) from cortex.list_recent()") == 3
+    assert ask("count(*) from cortex.list_recent(active_only => true, max_rows => 9)") == 1
+    assert ask("cortex.count_recent_with_status('succeeded', 1)") == 2
+    assert ask("sum(jobs)::int from cortex.status_counts(1)") == 3
+    assert ask("cortex.reap_stale(older_than => '1 hour')") == 0
+    assert ask("cortex.configure(stale_after => '3 hours')") == ""
+    assert ask("cortex.configure_kind(%(kind)s, keep => '1 day')") == ""
+    assert ask("ran from cortex.maintain()") is True
+    assert ask("cortex.interrupt_orphans(runner => %(runner)s)", runner=runner) == 0
+    assert ask("cortex.interrupt_orphans()") == 1
+    assert ask("cortex.purge_jobs(older_than => '1 hour', batch_size => 10)") == 0
+    for call in ("cortex.schedule_maintenance()", "cortex.unschedule_maintenance()"):
+        with refused(conn, "0A000"):
+            ask(call)
+    for view in VIEWS:
+        assert ask(f"count(*) from cortex.{view}") > 0
+    assert ask("cortex.retire_runner(%(runner)s, message => %(text)s)", runner=runner) == 0
+
+
+def _live_through_a_job_of_a_runner(ask: Any, runner: Any) -> None:
+    job = ask(
+        "uuid from cortex.spawn_job(%(kind)s, actor => %(text)s, params => %(json)s,"
+        " runner => %(runner)s)",
+        runner=runner,
+    )
+    assert ask("cortex.set_running(%(job)s, %(runner)s)", job=job, runner=runner) is True
+    assert ask("cortex.step(%(job)s, 1, 9, %(text)s, 1)", job=job) == "continue"
+    assert ask("count(*) from cortex.keep_runner(%(runner)s)", runner=runner) == 0
+    finish = "cortex.finish_job(%(job)s, 'succeeded', %(text)s, %(json)s, 1)"
+    assert ask(finish, job=job) is True
+    assert ask(finish, job=job) is True
+    assert ask("cortex.step(%(job)s, 2)", job=job) == "stop"
+    assert ask("health from cortex.find_job(%(job)s)", job=job) == "ok"
+
+
+def _live_through_a_debounced_job(ask: Any, runner: Any) -> None:
+    spawn = "cortex.spawn_job(%(kind)s, debounce_scope => %(json)s, debounce_on => %(mode)s)"
+    job = ask(f"uuid from {spawn}", mode="active")
+    assert ask(f"created from {spawn}", mode="active") is False
+    claim = "uuid from cortex.claim_jobs(%(runner)s, array[%(kind)s])"
+    assert ask(claim, runner=runner) == job
+    assert ask(f"created from {spawn}", mode="active") is False
+    assert ask(f"created from {spawn}", mode="queued") is True
+    assert ask(f"created from {spawn}", mode="queued") is False
+    assert ask(claim, runner=runner) is None
+    assert ask("cortex.finish_job(%(job)s, 'succeeded')", job=job) is True
