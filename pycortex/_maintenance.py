@@ -104,6 +104,7 @@ def maintain(progress: JobProgress, work: Work) -> dict[str, list[str]]:
 
     Raises:
         JobFailed: A table failed, or was skipped by the server; says which, and which are done.
+        psycopg.errors.QueryCanceled: Somebody cancelled the statement; the rest is not done.
     """
     tables = progress.params.get("tables")
     if not isinstance(tables, list) or not tables or not all(isinstance(t, str) for t in tables):
@@ -151,6 +152,8 @@ def _one(conn: Connection[Any], work: Work, table: str) -> str:
             if isinstance(error, psycopg.errors.LockNotAvailable):
                 reason += _blocker(conn, oid)
             reason += _clean_up(conn, _unfinished(conn, oid) - before)
+            if isinstance(error, psycopg.errors.QueryCanceled):
+                raise  # somebody wants the job to end, not just this table
             # A REINDEX waits for all older snapshots, and an ANALYZE of the same table holds one
             # while it waits for the REINDEX. The one that the server sends away comes again.
             if not isinstance(error, psycopg.errors.DeadlockDetected):

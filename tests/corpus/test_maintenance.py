@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import psycopg
@@ -11,6 +12,7 @@ from psycopg import sql
 from pycortex._maintenance import ANALYZE, REINDEX, maintain
 from pycortex.errors import JobFailed
 from tests.corpus.rows import Progress
+from tests.waiting import wait_until, wait_until_blocked
 
 KINDS = pytest.mark.parametrize("work", [REINDEX, ANALYZE], ids=lambda work: work.done)
 
@@ -240,3 +242,39 @@ def test_stops_between_tables_when_a_step_says_so(own):
 
     assert analyzed(own, "public.ok1")
     assert not analyzed(own, "public.ok2")
+
+
+def test_leaves_the_rest_when_somebody_cancels_the_statement_and_cleans_up(own, connect):
+    """J12: the statement ends on the server, and nothing is left behind."""
+    blocker, other = connect(), connect(autocommit=True)
+    blocker.execute("select from public.ok1")
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            maintain(Progress(other, {"tables": ["public.ok1", "public.ok2"]}), REINDEX)
+        except psycopg.Error as error:
+            failures.append(error)
+
+    before = files(own, "ok2")
+    running = threading.Thread(target=run)
+    running.start()
+    wait_until(lambda: invalid(own), what="the reindex is under way")
+    wait_until_blocked(own, other.info.backend_pid)
+    own.execute("select pg_cancel_backend(%s)", [other.info.backend_pid])
+    wait_until(
+        lambda: (
+            own.execute(
+                "select from pg_stat_activity where pid = %s and query ilike 'drop index%%'",
+                [other.info.backend_pid],
+            ).fetchone()
+            is not None
+        ),
+        what="it cleans up",
+    )
+    blocker.rollback()
+    running.join()
+
+    assert [type(failure) for failure in failures] == [psycopg.errors.QueryCanceled]
+    assert invalid(own) == []
+    assert files(own, "ok2") == before
