@@ -235,7 +235,7 @@ class LocalServer(Server):
             self._guard = subprocess.Popen(  # the pipe breaks with our process: read returns
                 [
                     "/bin/sh", "-c",
-                    'read _; "$1" -D "$2" -m immediate -w stop >/dev/null 2>&1; rm -rf "$3"/*',
+                    'read _; "$1" -D "$2" -m immediate -w stop >/dev/null 2>&1; cd /; rm -rf "$3"',
                     "guard", str(self.bindir / "pg_ctl"), str(self.data), str(self.folder),
                 ],
                 stdin=subprocess.PIPE, start_new_session=True, **self._spawn_options(),
