@@ -103,10 +103,8 @@ def test_gives_the_lease_back(conn):
     assert (before, value(conn, held)) == (1, 0)
 
 
-def test_says_nothing_about_a_lease_that_another_session_holds(conn, make_runner):
+def test_says_nothing_about_a_lease_that_another_session_holds(conn, make_runner, notices):
     """H07: no "you don't own a lock of type ExclusiveLock"."""
-    notices = []
-    conn.add_notice_handler(lambda notice: notices.append(notice.message_primary))
     runner = make_runner(backend_pid=1)
 
     conn.execute(RETIRE, [runner])

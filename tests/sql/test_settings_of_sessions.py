@@ -5,6 +5,13 @@ import pytest
 from tests.sql.asking import rows, value
 from tests.sql.life import live
 
+
+@pytest.fixture
+def conn(fresh_conn):
+    """Routines are compiled in a session once; under its settings."""
+    return fresh_conn
+
+
 SETTINGS = [
     ("timezone", "Asia/Tokyo"),
     ("timezone", "America/New_York"),
@@ -47,14 +54,12 @@ def test_all_work_under_any_setting(conn, name, setting):
     assert value(conn, "select current_setting(%s)", [name]) == before
 
 
-def test_all_raise_no_warning(conn):
-    said = []
-    conn.add_notice_handler(lambda notice: said.append(notice.message_primary))
+def test_all_raise_no_warning(conn, notices):
     conn.execute("set plpgsql.extra_warnings = 'all'")
 
     live(conn)
 
-    assert said == []
+    assert notices == []
 
 
 @pytest.mark.parametrize(
