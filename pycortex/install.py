@@ -12,14 +12,27 @@ from typing import Any, cast
 from uuid import uuid4
 
 import psycopg
-from psycopg import Connection, errors
+from psycopg import Connection, Transaction, errors
 from yoyo import read_migrations
 from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
 from yoyo.migrations import MigrationList
 
 from pycortex._data import data_path
+from pycortex._objects import Declared, declared
 
-__all__ = ["Installed", "InstallationBusy", "NewerSchema", "install", "pending", "script"]
+__all__ = [
+    "InstallationBusy",
+    "Installed",
+    "NewerSchema",
+    "applied",
+    "declared_objects",
+    "exclusively",
+    "has_corpus",
+    "install",
+    "pending",
+    "refuse_newer",
+    "script",
+]
 
 # Keys of the advisory lock that one installation holds: cortex.lock_space(), and -1 for installing.
 LOCK_SPACE = 1668248180
@@ -27,6 +40,9 @@ LOCK_KEY = -1
 LOCK_TIMEOUT = "30s"
 
 SETTINGS = (
+    # Whoever waited for another installation must see what it did.
+    "set transaction isolation level read committed",
+    "set local client_encoding = 'UTF8'",  # as our files are, whatever the session speaks
     "set local search_path = ''",
     "set local check_function_bodies = off",
     "set local client_min_messages = warning",
@@ -70,21 +86,70 @@ def install(target: str | Connection[Any], *, corpus: bool = True) -> Installed:
     if isinstance(target, str):
         with psycopg.connect(target, autocommit=True) as conn:
             return install(conn, corpus=corpus)
+    with exclusively(target):
+        return _install(target, corpus=corpus)
+
+
+@contextmanager
+def exclusively(conn: Connection[Any]) -> Iterator[Transaction]:
+    """
+    Hold a transaction in which nobody else installs or uninstalls.
+
+    Raises:
+        InstallationBusy: Another one, or a lock on our tables, did not end in time.
+    """
     try:
-        with target.transaction():
-            return _install(target, corpus=corpus)
+        with conn.transaction() as transaction:
+            for statement in SETTINGS:
+                _run(conn, statement)
+            yield transaction
     except errors.LockNotAvailable as error:
-        raise InstallationBusy(_blocked(target)) from error
+        raise InstallationBusy(_blocked(conn)) from error
+
+
+def applied(conn: Connection[Any]) -> set[str] | None:
+    """Return the names of the migrations that were applied; None where nothing is installed."""
+    row = conn.execute("select to_regclass('cortex._yoyo_migration') is not null").fetchone()
+    if not (row and row[0]):
+        return None
+    return {name for (name,) in conn.execute("select migration_id from cortex._yoyo_migration")}
+
+
+def has_corpus(applied: Iterable[str]) -> bool:
+    """Whether schema corpus is among what was *applied*."""
+    return any("corpus" in name for name in applied)
+
+
+def refuse_newer(applied: Iterable[str]) -> None:
+    """
+    See that this version of the package knows all that was *applied*.
+
+    Raises:
+        NewerSchema: It doesn't.
+    """
+    known = {path.stem for path in _migrations(corpus=True)}
+    if strange := sorted(set(applied) - known):
+        raise NewerSchema(
+            f"the schema has migration {strange[-1]}, which this version of pycortex-jobs does not "
+            f"know (its newest is {max(known)}); upgrade the package"
+        )
+
+
+def declared_objects(*, corpus: bool = True) -> Declared:
+    """Read from our files what they create."""
+    return declared(
+        [
+            data_path("sql") / "bootstrap.sql",
+            *_migrations(corpus=corpus),
+            *_replaceable(corpus=corpus),
+        ]
+    )
 
 
 def pending(conn: Connection[Any], *, corpus: bool = True) -> list[str]:
-    """Return the names of the migrations that *conn*'s database has not seen; all, where it has none."""
-    known = [path.stem for path in _migrations(corpus=corpus)]
-    row = conn.execute("select to_regclass('cortex._yoyo_migration') is not null").fetchone()
-    if not (row and row[0]):
-        return known
-    seen = {name for (name,) in conn.execute("select migration_id from cortex._yoyo_migration")}
-    return [name for name in known if name not in seen]
+    """Return the names of the migrations that *conn*'s database has not seen."""
+    seen = applied(conn) or set()
+    return [path.stem for path in _migrations(corpus=corpus) if path.stem not in seen]
 
 
 def script(*, corpus: bool = True) -> str:
@@ -97,21 +162,26 @@ def script(*, corpus: bool = True) -> str:
         "-- pycortex: the whole installation, for psql. Safe to repeat.",
         "\\set ON_ERROR_STOP on",
         "begin;",
-        *(f"{statement} \\g /dev/null" if "lock(" in statement else f"{statement};"
-          for statement in SETTINGS),
+        *(
+            f"{statement} \\g /dev/null" if "lock(" in statement else f"{statement};"
+            for statement in SETTINGS
+        ),
         _read(data_path("sql") / "bootstrap.sql"),
     ]
     for path in _migrations(corpus=corpus):
         digest = hashlib.sha256(path.stem.encode()).hexdigest()
         parts += [
-            f"select not exists (select from cortex._yoyo_migration where migration_hash = '{digest}') as pending \\gset",
+            "select not exists (",
+            f"    select from cortex._yoyo_migration where migration_hash = '{digest}'",
+            ") as pending \\gset",
             "\\if :pending",
             _read(path),
             "insert into cortex._yoyo_migration (migration_hash, migration_id, applied_at_utc)",
             f"values ('{digest}', '{path.stem}', clock_timestamp());",
             "insert into cortex._yoyo_log",
             "    (id, migration_hash, migration_id, operation, username, comment, created_at_utc)",
-            f"values (gen_random_uuid(), '{digest}', '{path.stem}', 'apply', session_user, 'psql', clock_timestamp());",
+            f"values (gen_random_uuid(), '{digest}', '{path.stem}', 'apply', session_user,",
+            "    'psql', clock_timestamp());",
             "\\endif",
         ]
     parts += [_read(path) for path in _replaceable(corpus=corpus)]
@@ -119,17 +189,8 @@ def script(*, corpus: bool = True) -> str:
 
 
 def _install(conn: Connection[Any], *, corpus: bool) -> Installed:
-    for statement in SETTINGS:
-        _run(conn, statement)
     _run(conn, _read(data_path("sql") / "bootstrap.sql"))
-
-    known = {path.stem for path in _migrations(corpus=True)}
-    seen = {name for (name,) in conn.execute("select migration_id from cortex._yoyo_migration")}
-    if strange := sorted(seen - known):
-        raise NewerSchema(
-            f"the schema has migration {strange[-1]}, which this version of pycortex-jobs does not "
-            f"know (its newest is {max(known)}); upgrade the package"
-        )
+    refuse_newer(applied(conn) or ())
 
     backend = _Backend(conn)
     migrations = MigrationList(
@@ -147,7 +208,7 @@ def _install(conn: Connection[Any], *, corpus: bool) -> Installed:
 
 
 def _replaceable(*, corpus: bool) -> list[Path]:
-    """The files of sql/ in loading order: helpers, then views that use them, then what returns their rows."""
+    """The files of sql/ in loading order: helpers, views that use them, what returns their rows."""
     sql = data_path("sql")
     folders = ["internal", "views", "functions", *(["corpus"] if corpus else [])]
     files = [path for folder in folders for path in sorted((sql / folder).rglob("*.sql"))]
@@ -174,10 +235,10 @@ def _blocked(conn: Connection[Any]) -> str:
         "select format('pid %%s (%%s, %%s)', l.pid, a.usename, nullif(a.application_name, ''))"
         " from pg_catalog.pg_locks as l left join pg_catalog.pg_stat_activity as a on a.pid = l.pid"
         " where l.locktype = 'advisory' and l.granted and l.objsubid = 2"
-        " and l.classid = %s and l.objid = %s::bit(32)::bigint"
+        " and l.classid::bigint = %s and l.objid::bigint = %s"
         " and l.database = (select d.oid from pg_catalog.pg_database as d"
         " where d.datname = pg_catalog.current_database())",
-        [LOCK_SPACE, LOCK_KEY],
+        [LOCK_SPACE, LOCK_KEY % 2**32],
     ).fetchall()
     if holders:
         return f"another installation is at work: {', '.join(name for (name,) in holders)}"
@@ -189,7 +250,8 @@ class _Backend(PostgresqlPsycopgBackend):
     yoyo on a connection and inside a transaction that are ours.
 
     The advisory lock and the transaction make its own lock row, its second connection and its
-    half-marked migrations impossible; its tables stand in schema cortex whatever the search_path is.
+    half-marked migrations impossible; its tables stand in schema cortex whatever the search_path
+    is.
     """
 
     tables = frozenset({"_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock"})

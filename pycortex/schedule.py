@@ -8,7 +8,7 @@ from psycopg.conninfo import make_conninfo
 
 from pycortex import sql
 
-__all__ = ["schedule", "unschedule"]
+__all__ = ["schedule", "take_off", "unschedule"]
 
 
 def schedule(
@@ -68,12 +68,22 @@ def unschedule(conninfo: str, *, cron_database: str | None = None) -> bool:
         entry = sql.cron_entry(conn)
         database = conn.info.dbname
     with _home(conninfo, home) as cron:
-        gone = cron.execute(
-            "select cron.unschedule(j.jobid) from cron.job as j"
-            " where j.jobname = %s and j.database = %s",
-            [entry, database],
-        ).fetchall()
-        return bool(gone)
+        return take_off(cron, entry=entry, database=database)
+
+
+def take_off(cron: Connection[Any], *, entry: str, database: str) -> bool:
+    """
+    Take an entry off pg_cron, in the database where that lives.
+
+    Returns:
+        Whether there was one that the role may see.
+    """
+    gone = cron.execute(
+        "select cron.unschedule(j.jobid) from cron.job as j"
+        " where j.jobname = %s and j.database = %s",
+        [entry, database],
+    ).fetchall()
+    return bool(gone)
 
 
 def _home(conninfo: str, database: str) -> Connection[Any]:

@@ -2,7 +2,7 @@
 
 import click
 
-from pycortex.cli import _demo, builtin, doctor, jobs, setup, upkeep, watch, worker
+from pycortex.cli import _demo, builtin, doctor, jobs, setup, uninstall, upkeep, watch, worker
 from pycortex.cli._app import RootGroup, version
 
 __all__ = ["main"]
@@ -31,6 +31,7 @@ def main() -> None:
 for command in (
     setup.install,
     setup.sql,
+    uninstall.uninstall,
     doctor.doctor,
     _demo.demo,
     jobs.spawn,

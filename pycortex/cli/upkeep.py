@@ -14,7 +14,7 @@ from pycortex.cli._errors import RefusedError
 from pycortex.cli._output import out, print_json, say
 from pycortex.cli._types import RUNNER
 
-__all__ = ["interrupt_orphans", "reap", "schedule", "unschedule"]
+__all__ = ["ask", "interrupt_orphans", "need_somebody", "reap", "schedule", "unschedule"]
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 cron_database = click.option(
@@ -62,7 +62,7 @@ def interrupt_orphans(app: App, runner: UUID | None, yes: bool, as_json: bool) -
     told to stop at their next step.
     """
     if runner is None and not yes:
-        _ask("Interrupt every active job in this database?")
+        ask("Interrupt every active job in this database?")
     with app.connect() as conn:
         number = sql.interrupt_orphans(conn, runner)
     if as_json:
@@ -71,10 +71,15 @@ def interrupt_orphans(app: App, runner: UUID | None, yes: bool, as_json: bool) -
         out(f"{number} interrupted")
 
 
-def _ask(question: str) -> None:
-    """Go on only when a person at the terminal says yes."""
+def need_somebody() -> None:
+    """Go on only when there is a person at the terminal."""
     if sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty():
         raise click.UsageError("this needs --yes where nobody can be asked")
+
+
+def ask(question: str) -> None:
+    """Go on only when a person at the terminal says yes."""
+    need_somebody()
     if not click.confirm(question, default=False, err=True):
         raise RefusedError("nothing was done")
 

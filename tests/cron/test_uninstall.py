@@ -1,0 +1,65 @@
+"""Taking the schema out takes the upkeep off pg_cron, wherever that lives."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from pycortex.schedule import schedule
+from pycortex.uninstall import JobsActive, uninstall
+
+
+def test_takes_the_entry_off_where_pg_cron_lives_elsewhere(apart, entries):
+    schedule(apart)
+
+    done = uninstall(apart)
+
+    assert done.unscheduled is True
+    assert entries(conninfo_to_dict(apart)["dbname"]) == []
+
+
+def test_says_that_there_was_no_entry(apart):
+    assert uninstall(apart).unscheduled is False
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_keeps_the_entry_when_nothing_is_removed(apart, entries, refused):
+    number = schedule(apart)
+    if refused:
+        with psycopg.connect(apart) as conn:
+            conn.execute("select cortex.spawn_job('test')")
+
+        with pytest.raises(JobsActive):
+            uninstall(apart)
+    else:
+        foreseen = uninstall(apart, dry_run=True)
+        assert foreseen.unscheduled is True
+
+    assert [row[0] for row in entries(conninfo_to_dict(apart)["dbname"])] == [number]
+
+
+def test_takes_the_entry_off_where_pg_cron_lives_here(cron_home):
+    with psycopg.connect(cron_home, autocommit=True) as conn:
+        conn.execute("select cortex.schedule_maintenance()")
+        try:
+            # Not for real: the other tests need their pycortex in that database.
+            foreseen = uninstall(conn, dry_run=True)
+
+            assert foreseen.unscheduled is True
+        finally:
+            assert conn.execute("select cortex.unschedule_maintenance()").fetchone() == (True,)
+
+
+def test_says_what_it_could_not_take_off(apart, cron_server, entries):
+    schedule(apart)
+    cron_server.execute("alter database cronhome allow_connections false")
+    try:
+        done = uninstall(apart)
+    finally:
+        cron_server.execute("alter database cronhome allow_connections true")
+
+    name = conninfo_to_dict(apart)["dbname"]
+    assert done.unscheduled is False
+    assert f"entry 'cortex.maintain in {name}' of pg_cron in database cronhome" in done.left[0]
+    assert len(entries(name)) == 1
