@@ -18,6 +18,7 @@ as $$
 declare
     v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_ended bigint[];
+    v_ran bigint[];
     v_count integer := 0;
 begin
     if interrupt_jobs.ids is null then
@@ -28,6 +29,7 @@ begin
         with locked as (
             select
                 j.id,
+                j.status,
                 given.reason
             from unnest(interrupt_jobs.ids, interrupt_jobs.reasons, interrupt_jobs.as_seen)
                 as given (id, reason, updated_at)
@@ -44,10 +46,14 @@ begin
                 finished_at = greatest(v_now, j.started_at)
             from locked
             where j.id = locked.id
-            returning j.id
+            returning
+                j.id,
+                locked.status as before
         )
-        select array_agg(ended.id order by ended.id)
-        into v_ended
+        select
+            array_agg(ended.id order by ended.id),
+            array_agg(ended.id order by ended.id) filter (where ended.before = 'running')
+        into v_ended, v_ran
         from ended;
 
         perform cortex.signal_backend(
@@ -57,7 +63,8 @@ begin
         where j.id = any(v_ended)
             and j.backend_pid is not null;
 
-        perform cortex.retry_jobs(ids => v_ended);
+        -- What only waited has used no attempt; to queue it again would end nothing.
+        perform cortex.retry_jobs(ids => v_ran);
         return coalesce(cardinality(v_ended), 0);
     exception when others then
         -- Somebody's trigger or policy minds one of them: the others must not wait for it.

@@ -17,6 +17,7 @@ declare
     v_job cortex.job;
     v_rules cortex.settings;
     v_pause interval;
+    v_now pg_catalog.timestamptz;
     v_newer pg_catalog.uuid;
     v_retried integer := 0;
 begin
@@ -43,13 +44,20 @@ begin
             continue;
         end if;
 
-        v_pause := least(
-            v_rules.backoff_limit, v_rules.backoff * power(2, least(v_job.attempt - 1, 30))
+        -- In seconds, and a century at most: no setting may keep a job from being ended.
+        v_pause := make_interval(
+            secs => least(
+                extract(epoch from v_rules.backoff_limit),
+                extract(epoch from v_rules.backoff) * power(2::double precision, least(v_job.attempt - 1, 100)),
+                extract(epoch from interval '100 years')
+            )
         );
+        v_now := clock_timestamp();
         begin
             update cortex.job as j
             set status = 'queued',
-                run_at = clock_timestamp() + v_pause * (0.5 + random() / 2),
+                run_at = v_now + v_pause * (0.5 + random() / 2),
+                updated_at = v_now,
                 started_at = null,
                 finished_at = null,
                 runner = case when j.pinned then j.runner end

@@ -1,8 +1,8 @@
 -- Write how a job ended.
 --
 -- Called by   whoever ran the body, once it is over; safe to repeat
--- Returns     true: the outcome is written, now or before; a failed job may wait for its next attempt. False: it is over with
---             another one, which stands
+-- Returns     true: the outcome is written, now or before; a failed job may wait for its next attempt.
+--             False: it is over with another one, which stands
 -- Raises      22004 job or status is null, 22023 not an outcome or result over 8 MiB, JC101 no such job,
 --             JC201 the job is not started, JC202 that attempt is over and the job goes on to a newer one
 -- Locks       the job's row
@@ -73,21 +73,25 @@ begin
     if not found then
         perform cortex.require_job(job => finish_job.job);
     end if;
-    if finish_job.attempt is not null
+
+    -- The answer to the first call may have been lost, and the job gone on since.
+    if exists (
+        select
+        from cortex.event as e
+        where e.job_id = v_job.id
+            and e.attempt = coalesce(finish_job.attempt, v_job.attempt)
+            and e.to_status = finish_job.status
+            and e.message = v_message
+    ) then
+        return v_job.status <> finish_job.status
+            or v_job.attempt <> coalesce(finish_job.attempt, v_job.attempt)
+            or v_job.result is not distinct from finish_job.result;
+    end if;
+
+    if v_job.attempt > 0
+        and finish_job.attempt is not null
         and (v_job.attempt <> finish_job.attempt or v_job.status = 'queued')
-        and v_job.attempt > 0
     then
-        -- The answer to the first call may have been lost, and the job gone on since.
-        if exists (
-            select
-            from cortex.event as e
-            where e.job_id = v_job.id
-                and e.attempt = finish_job.attempt
-                and e.to_status = finish_job.status
-                and e.message = v_message
-        ) then
-            return true;
-        end if;
         raise exception 'attempt % of job % is over, it is at attempt % and %',
             finish_job.attempt, finish_job.job, v_job.attempt, v_job.status
             using errcode = 'JC202', hint = 'Drop the outcome; the next attempt writes its own.';
@@ -96,9 +100,7 @@ begin
         raise exception 'job % is queued, not started', finish_job.job
             using errcode = 'JC201', hint = 'Call set_running or claim_jobs first.';
     end if;
-    return v_job.status = finish_job.status
-        and v_job.message = v_message
-        and v_job.result is not distinct from finish_job.result;
+    return false;
 end;
 $$;
 
