@@ -1,7 +1,8 @@
 -- What must hold before the migrations run, and the shelf on which they keep their books.
 --
 -- Called by   the installer and `pycortex sql`, first, inside the installation's transaction
--- Raises      0A000 server too old, 22P05 database not UTF-8, 42P06 another schema cortex is in the way
+-- Raises      0A000 server too old, 22P05 database not UTF-8, 25006 nothing can be written here, 42P06
+--             another schema cortex is in the way
 
 do $$
 declare
@@ -17,7 +18,20 @@ begin
         raise exception 'database % is encoded in %, not in UTF8',
             current_database(), current_setting('server_encoding')
             using errcode = '22P05',
-            hint = 'Jobs carry any text: create database … encoding ''UTF8'' template template0.';
+            hint = 'Jobs carry any text: create a database with encoding ''UTF8'' and template template0.';
+    end if;
+
+    if current_setting('transaction_read_only') = 'on' then
+        raise exception 'nothing can be written to database %: %', current_database(),
+            case
+                when pg_is_in_recovery() then 'this server is a standby'
+                else 'default_transaction_read_only is on'
+            end
+            using errcode = '25006',
+            hint = case
+                when pg_is_in_recovery() then 'Install on its primary.'
+                else 'Set default_transaction_read_only = off for this session.'
+            end;
     end if;
 
     if to_regclass('cortex._yoyo_migration') is null then
