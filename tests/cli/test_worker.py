@@ -1,0 +1,183 @@
+"""worker: claims and runs what anybody spawned, until a signal ends it."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.cli.conftest import ended
+from tests.waiting import wait_until
+
+APP = """
+import time
+import pycortex
+from pathlib import Path
+
+@pycortex.job("greet")
+def greet(progress):
+    progress.step(1, 1, f"hello {progress.params['name']}")
+    return {"greeted": progress.params["name"]}
+
+@pycortex.job("quick")
+def quick(progress):
+    while not Path("enough").exists():
+        progress.step(1)
+        time.sleep(0.02)
+
+@pycortex.job("deaf")
+def deaf(progress):
+    progress.step(1)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def app(tmp_path):
+    """A module with bodies in the folder in which the command runs."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").write_text("")
+    (tmp_path / "shop" / "jobs.py").write_text(APP)
+    return "shop.jobs"
+
+
+def spawn(committed, kind, params="{}"):
+    [uuid] = committed.conn.execute(
+        "select uuid from cortex.spawn_job(kind => %s, params => %s)", [kind, params]
+    ).fetchone()
+    return uuid
+
+
+def job_of(committed, uuid):
+    return committed.conn.execute(
+        "select status::text, message, result from cortex.jobs where uuid = %s", [uuid]
+    ).fetchone()
+
+
+def until(committed, uuid, *statuses):
+    wait_until(lambda: job_of(committed, uuid)[0] in statuses, what=f"{uuid} is {statuses}")
+
+
+def test_runs_jobs_of_an_application_that_were_spawned_in_sql(worker, committed, app):
+    worker("--app", app)
+    uuid = spawn(committed, "greet", '{"name": "ada"}')
+
+    until(committed, uuid, "succeeded")
+
+    assert job_of(committed, uuid)[2] == {"greeted": "ada"}
+
+
+def test_runs_the_built_in_kinds_without_being_told(worker, committed):
+    worker()
+    [uuid] = committed.conn.execute("select uuid from cortex.spawn_analyze()").fetchone()
+
+    until(committed, uuid, "succeeded")
+
+
+def test_leaves_kinds_that_it_was_not_told_to_take(worker, committed, app):
+    """I13"""
+    worker("--app", app, "--kinds", "greet")
+    other = spawn(committed, "quick")
+    mine = spawn(committed, "greet", '{"name": "ada"}')
+
+    until(committed, mine, "succeeded")
+
+    assert job_of(committed, other)[0] == "queued"
+
+
+def test_lets_a_body_finish_at_sigterm_and_leaves_with_0(worker, committed, app, tmp_path):
+    process = worker("--app", app)
+    uuid = spawn(committed, "quick")
+    until(committed, uuid, "running")
+
+    process.send_signal(signal.SIGTERM)
+    (tmp_path / "enough").touch()
+
+    assert ended(process) == 0
+    assert job_of(committed, uuid)[0] == "succeeded"
+
+
+def test_marks_what_outlasts_the_grace_interrupted(worker, committed, app):
+    process = worker("--app", app, "--grace", "0.3")
+    uuid = spawn(committed, "deaf")
+    until(committed, uuid, "running")
+
+    process.send_signal(signal.SIGTERM)
+
+    assert ended(process) == 0
+    assert job_of(committed, uuid)[0] == "interrupted"
+    assert "shutdown" in job_of(committed, uuid)[1]
+
+
+def test_leaves_with_130_at_ctrl_c(worker):
+    process = worker()
+
+    process.send_signal(signal.SIGINT)
+
+    assert ended(process) == 130
+
+
+def test_leaves_at_once_at_a_second_signal(worker, committed, app):
+    process = worker("--app", app, "--grace", "60")
+    uuid = spawn(committed, "deaf")
+    until(committed, uuid, "running")
+    process.send_signal(signal.SIGTERM)
+    line = process.stderr.readline()
+    while "once more" not in line:
+        line = process.stderr.readline()
+
+    process.send_signal(signal.SIGTERM)
+
+    assert ended(process, 10) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("name", ["nosuch", "shop.nosuch"])
+def test_refuses_a_module_that_is_not_there(pycortex, app, name):
+    result = pycortex("worker", "--app", name)
+
+    assert result.returncode == 2
+    assert "no module named" in result.stderr
+
+
+def test_says_in_a_sentence_what_is_wrong_in_a_module(pycortex, tmp_path):
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+
+    result = pycortex("worker", "--app", "broken")
+
+    assert result.returncode == 1
+    assert "ZeroDivisionError" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_refuses_a_kind_that_nothing_registers(pycortex):
+    result = pycortex("worker", "--kinds", "nosuch")
+
+    assert result.returncode == 2
+    assert "'nosuch'" in result.stderr
+
+
+def test_refuses_a_kind_registered_twice(pycortex, app, tmp_path):
+    """I13"""
+    (tmp_path / "again.py").write_text(APP)
+
+    result = pycortex("worker", "--app", app, "--app", "again")
+
+    assert result.returncode == 1
+    assert "'greet'" in result.stderr
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x"])
+def test_refuses_a_concurrency_that_is_none(cli, number):
+    assert cli("worker", "--concurrency", number).exit_code == 2
+
+
+def test_puts_the_signal_handlers_back(cli, monkeypatch):
+    """N12"""
+    from pycortex.cli import worker as module
+
+    monkeypatch.setattr(module.Worker, "run", lambda self, stop: None)
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    assert cli("worker").exit_code == 0
+
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
