@@ -18,12 +18,12 @@ def live(conn: psycopg.Connection[Any], kind: str = "life", text: str = "") -> N
 
     *kind* and *text* stand wherever a caller may put words of its own.
     """
-    words = {"kind": kind, "text": text, "json": Jsonb({text: text})}
+    words = {"kind": kind, "text": text, "name": f"w{text}", "json": Jsonb({text: text})}
 
     def ask(call: str, **more: Any) -> Any:
         return value(conn, f"select {call}", words | more)
 
-    runner = ask("cortex.register_runner('w' || %(text)s, 'h' || %(text)s, 1)")
+    runner = ask("cortex.register_runner(%(name)s, %(text)s, 1)")
     _live_through_a_job_of_a_runner(ask, runner)
     _live_through_a_debounced_job(ask, runner)
 

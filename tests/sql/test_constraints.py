@@ -55,7 +55,9 @@ def test_of_job_hold_the_rules_of_a_jobs_life(conn, constraint, columns):
     assert caught.value.diag.constraint_name == constraint
 
 
-@pytest.mark.parametrize("column", ["uuid", "kind", "status", "params", "message", "actor", "run_at"])
+@pytest.mark.parametrize(
+    "column", ["uuid", "kind", "status", "params", "message", "actor", "run_at"]
+)
 def test_of_job_know_no_nulls(conn, column):
     with refused(conn, errors.NotNullViolation.sqlstate) as caught:
         insert(conn, "job", **{"kind": "'test'", column: "null"})

@@ -1,10 +1,11 @@
 """The view cortex.job_events: every change of state leaves its trace."""
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from tests.sql.asking import rows, value
 
-COLUMNS = "job at from_status to_status attempt runner actor role message".split()
+COLUMNS = "job at from_status to_status attempt runner actor role message"
 EVENTS = "select * from cortex.job_events where job = %s order by at"
 
 
@@ -15,7 +16,7 @@ def trace(conn, job):
 def test_has_the_columns_of_the_contract(conn, make_job):
     [event] = rows(conn, EVENTS, [make_job("queued")])
 
-    assert list(event)[: len(COLUMNS)] == COLUMNS
+    assert " ".join(event).startswith(COLUMNS)
 
 
 def test_tells_a_whole_life(conn, make_runner):
@@ -86,8 +87,8 @@ def test_notifies_of_every_change_of_state(committed, connect):
     kind = "\U0001f600" * 200
     job = value(
         conn,
-        "select uuid from cortex.spawn_job(%s, params => jsonb_build_object('x', repeat('y', 100000)))",
-        [kind],
+        "select uuid from cortex.spawn_job(%s, params => %s)",
+        [kind, Jsonb({"text": "x" * 100_000})],
     )
     conn.execute("select cortex.set_running(%s)", [job])
     conn.execute("select cortex.step(%s, 1)", [job])

@@ -4,12 +4,7 @@ import pytest
 
 from tests.sql.asking import rows, value
 
-CONTRACT = """
-    uuid kind status health progress_current progress_total message actor params result created_at
-    updated_at started_at finished_at duration_seconds seconds_since_update attempt priority run_at
-    debounce_scope runner cancel_requested_at
-""".split()
-TYPES = {
+CONTRACT = {
     "uuid": "uuid",
     "kind": "text",
     "status": "cortex.job_status",
@@ -56,8 +51,7 @@ def test_has_the_columns_of_the_contract_in_order(conn):
     """Columns may be added at the end."""
     columns = columns_of(conn, "cortex.jobs")
 
-    assert list(columns)[: len(CONTRACT)] == CONTRACT
-    assert {name: columns[name] for name in CONTRACT} == TYPES
+    assert list(columns.items())[: len(CONTRACT)] == list(CONTRACT.items())
 
 
 def test_calls_its_columns_as_the_table_does(conn):
@@ -72,7 +66,8 @@ def test_has_no_time_without_a_zone_in_the_whole_schema(conn):
     """F03."""
     naive = rows(
         conn,
-        "select c.relname, a.attname from pg_attribute as a join pg_class as c on c.oid = a.attrelid"
+        "select c.relname, a.attname"
+        " from pg_attribute as a join pg_class as c on c.oid = a.attrelid"
         " where c.relnamespace = 'cortex'::regnamespace"
         " and a.atttypid in ('timestamp'::regtype, 'time'::regtype)",
     )
@@ -187,7 +182,8 @@ def test_divides_nothing(conn, make_job, current, total):
 @pytest.mark.parametrize("kind", ["a_b", "aXb", "100%", r"c:\tmp"])
 def test_finds_a_kind_to_the_letter(conn, make_job, kind):
     """I03."""
-    jobs = {each: make_job(kind=each) for each in ("a_b", "aXb", "100%", "100 %", r"c:\tmp", "c:tmp")}
+    kinds = ("a_b", "aXb", "100%", "100 %", r"c:\tmp", "c:tmp")
+    jobs = {each: make_job(kind=each) for each in kinds}
 
     found = rows(conn, "select uuid from cortex.jobs where kind = %s", [kind])
 
@@ -207,8 +203,9 @@ def test_shows_the_same_instants_in_every_time_zone(conn, zone):
 
     seen = job_seen(conn, job)
 
-    times = [seen[name] for name in ("created_at", "run_at", "started_at", "updated_at", "finished_at")]
-    assert before <= times[0] <= times[2] <= times[3] <= times[4] <= after
-    assert times[1] == times[0]
+    lived = ["created_at", "started_at", "updated_at", "finished_at"]
+    times = [before, *(seen[name] for name in lived), after]
+    assert times == sorted(times)
+    assert seen["run_at"] == seen["created_at"]
     at = rows(conn, "select at from cortex.job_events where job = %s order by at", [job])
     assert all(before <= event["at"] <= after for event in at)

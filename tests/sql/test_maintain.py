@@ -151,7 +151,7 @@ def test_goes_on_where_one_part_fails(conn, make_job, make_runner, notices, brok
     make_job("running", runner=make_runner(alive=False))
     make_job("succeeded", silent_for="2 hours")
     name, arguments = broken.rstrip(")").split("(")
-    defaults = ", ".join(f"{argument} default null" for argument in arguments.split(",") if argument)
+    defaults = ", ".join(f"{each} default null" for each in arguments.split(",") if each)
     conn.execute(f"drop function cortex.{broken}")
     conn.execute(
         f"create function cortex.{name}({defaults}) returns integer language plpgsql"

@@ -275,7 +275,8 @@ def test_leaves_every_round_of_a_poison_job_its_own_row(conn, make_job):
         make_job("running", silent_for="3 hours", debounce_scope={})
         conn.execute("select cortex.spawn_job('test', debounce_scope => '{}')")
         conn.execute(
-            "update cortex.job set status = 'cancelled', finished_at = now() where status = 'queued'"
+            "update cortex.job set status = 'cancelled', finished_at = now()"
+            " where status = 'queued'"
         )
 
     states = [job["status"] for job in table_of(conn)]

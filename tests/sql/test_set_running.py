@@ -156,7 +156,8 @@ def test_refuses_a_runner_that_has_retired(conn, make_job, make_runner):
 
 def test_starts_a_job_that_was_made_by_a_clock_ahead(conn, make_job):
     """F05: the database's clock was set back since."""
-    job = make_job("queued", created_at="2100-01-01 00:00:00+00", updated_at="2100-01-01 00:00:00+00")
+    ahead = "2100-01-01 00:00:00+00"
+    job = make_job("queued", created_at=ahead, updated_at=ahead)
 
     answer = value(conn, SET_RUNNING, [job])
 

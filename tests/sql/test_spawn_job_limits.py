@@ -129,7 +129,7 @@ def test_refuses_a_run_at_that_is_no_point_in_time(conn, run_at):
 @pytest.mark.parametrize("run_at", ["4713-01-01 00:00:00+00 BC", "294276-12-31 00:00:00+00"])
 def test_takes_a_run_at_from_one_end_of_time_to_the_other(conn, run_at):
     """D10."""
-    spawned = "select uuid from cortex.spawn_job(kind => 'test', debounce_scope => '{}', run_at => %s)"
+    spawned = "select uuid from cortex.spawn_job('test', debounce_scope => '{}', run_at => %s)"
     job = value(conn, spawned, [run_at])
 
     again = value(conn, spawned, [run_at])

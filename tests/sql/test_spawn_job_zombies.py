@@ -7,7 +7,8 @@ from tests.sql.asking import job_of, rows, status_of, value
 
 SPAWN = "select * from cortex.spawn_job(kind => 'test', debounce_scope => '{}')"
 FOLLOW_UP = (
-    "select * from cortex.spawn_job(kind => 'test', debounce_scope => '{}', debounce_on => 'queued')"
+    "select * from cortex.spawn_job("
+    "kind => 'test', debounce_scope => '{}', debounce_on => 'queued')"
 )
 
 

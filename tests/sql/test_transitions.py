@@ -14,7 +14,7 @@ from tests.sql.asking import job_of, value
 MINE, OTHERS = "%(mine)s", "%(other)s"
 
 CALLS = {
-    "set_running": "cortex.set_running(%(job)s)",
+    "start": "cortex.set_running(%(job)s)",
     "by_owner": "cortex.set_running(%(job)s, %(mine)s)",
     "by_other": "cortex.set_running(%(job)s, %(other)s)",
     "claim": "uuid from cortex.claim_jobs(%(other)s, '{test}', 9) where uuid = %(job)s",
@@ -35,21 +35,21 @@ CALLS = {
 }
 
 LIFE = """
-state        set_running by_owner by_other claim    step     step_1   succeed   fail   cancel    fail_1
-queued       running     running  running  running  stop     stop     JC201     JC201  JC201     JC201
-owned        running     running  false    none     stop     stop     JC201     JC201  JC201     JC201
-ahead        false       false    false    none     stop     stop     JC201     JC201  JC201     JC201
-follow_up    false       false    false    none     stop     stop     JC201     JC201  JC201     JC201
-running      false       false    false    none     continue continue succeeded failed cancelled failed
-second       false       false    false    none     continue stop     succeeded failed cancelled JC202
-silent       false       false    false    none     continue continue succeeded failed cancelled failed
-orphan       false       false    false    none     continue continue succeeded failed cancelled failed
-interrupted  false       false    false    none     stop     stop     succeeded failed cancelled failed
-unstarted    false       false    false    none     stop     stop     false     false  false     false
-succeeded    false       false    false    none     stop     stop     true      false  false     false
-failed       false       false    false    none     stop     stop     false     true   false     true
-cancelled    false       false    false    none     stop     stop     false     false  true      false
-withdrawn    false       false    false    none     stop     stop     false     false  true      false
+state       start   by_owner by_other claim   step     step_1   succeed   fail   cancel    fail_1
+queued      running running  running  running stop     stop     JC201     JC201  JC201     JC201
+owned       running running  false    none    stop     stop     JC201     JC201  JC201     JC201
+ahead       false   false    false    none    stop     stop     JC201     JC201  JC201     JC201
+follow_up   false   false    false    none    stop     stop     JC201     JC201  JC201     JC201
+running     false   false    false    none    continue continue succeeded failed cancelled failed
+second      false   false    false    none    continue stop     succeeded failed cancelled JC202
+silent      false   false    false    none    continue continue succeeded failed cancelled failed
+orphan      false   false    false    none    continue continue succeeded failed cancelled failed
+interrupted false   false    false    none    stop     stop     succeeded failed cancelled failed
+unstarted   false   false    false    none    stop     stop     false     false  false     false
+succeeded   false   false    false    none    stop     stop     true      false  false     false
+failed      false   false    false    none    stop     stop     false     true   false     true
+cancelled   false   false    false    none    stop     stop     false     false  true      false
+withdrawn   false   false    false    none    stop     stop     false     false  true      false
 """
 
 UPKEEP = """

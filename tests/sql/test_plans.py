@@ -1,0 +1,196 @@
+"""
+The plans of the hot statements.
+
+An index's comment names the routines that it serves; here each of them is called on a table of
+some size, and the index must have been scanned, and the table not from end to end. The server
+counts both.
+"""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.conftest import fresh_name
+from tests.sql.asking import rows, value
+
+ROOT = Path(__file__).parents[2]
+COMMENT = re.compile(r"comment on index cortex\.(\w+) is\s*'(.*?)';", re.DOTALL)
+NAMES = {file.stem for file in ROOT.glob("sql/**/*.sql")} - {"jobs", "runners", "kinds"}
+
+FILL = """
+insert into cortex.runner (name, host, pid, seen_at)
+select 'r' || g, 'h', g, clock_timestamp() - (g % 2) * interval '1 day'
+from generate_series(1, 20) as g;
+
+-- What is over: most of the table.
+insert into cortex.job (
+    kind, status, debounce_scope, created_at, run_at, updated_at, started_at, finished_at, attempt
+)
+select
+    'kind ' || g % 20, 'succeeded', jsonb_build_object('n', g), at, at, at, at, at, 1
+from generate_series(1, 20000) as g
+cross join lateral (select clock_timestamp() - g * interval '1 minute' as at) as t;
+
+-- What waits for anybody, what waits and runs in scopes, and what belongs to runners.
+insert into cortex.job (kind, debounce_scope, debounce_on)
+select 'kind ' || g % 20, case when g % 2 = 0 then jsonb_build_object('q', g) end, 'queued'
+from generate_series(1, 400) as g;
+
+insert into cortex.job (kind, status, started_at, attempt, debounce_scope, runner)
+select
+    'kind ' || g % 20, 'running', clock_timestamp(), 1, jsonb_build_object('r', g),
+    (select r.uuid from cortex.runner as r where r.pid = 1 + g % 20)
+from generate_series(1, 100) as g;
+"""
+
+RUNNER = "(select uuid from cortex.runner where name = 'r2')"
+RUNNING = "(select uuid from cortex.job where status = 'running' order by id limit 1)"
+WAITING = (
+    "(select uuid from cortex.job where status = 'queued' and debounce_scope is not null"
+    " order by id limit 1)"
+)
+CALLS = {
+    "spawn_job": [
+        "cortex.spawn_job('kind 2', debounce_scope => '{\"q\": 2}')",
+        "cortex.spawn_job('kind 2', debounce_scope => '{\"r\": 2}')",
+        "cortex.spawn_job('kind 2', debounce_scope => '{\"r\": 2}', debounce_on => 'queued')",
+        "cortex.spawn_job('kind 2', debounce_scope => '{\"new\": 2}')",
+    ],
+    "claim_jobs": [f"cortex.claim_jobs({RUNNER}, '{{kind 2,kind 3}}', 3)"],
+    "set_running": [
+        f"cortex.set_running({RUNNING}, {RUNNER})",
+        f"cortex.set_running({WAITING})",
+    ],
+    "step": [f"cortex.step({RUNNING}, 1)"],
+    "finish_job": [f"cortex.finish_job({RUNNING}, 'succeeded')"],
+    "find_job": [f"cortex.find_job({RUNNING})"],
+    "keep_runner": [f"cortex.keep_runner({RUNNER})"],
+    "retire_runner": [f"cortex.retire_runner({RUNNER})"],
+    "interrupt_orphans": [f"cortex.interrupt_orphans({RUNNER})", "cortex.interrupt_orphans()"],
+    "list_recent": [
+        "cortex.list_recent(active_only => true)",
+        "cortex.list_recent(active_only => false)",
+    ],
+    "reap_stale": ["cortex.reap_stale('1 second')", "cortex.reap_stale()"],
+    "status_counts": ["cortex.status_counts(1)"],
+    "count_recent_with_status": ["cortex.count_recent_with_status('running', 9999)"],
+    "purge_jobs": ["cortex.purge_jobs('13 days', 100)"],
+    "maintain": ["cortex.maintain()"],
+    "end_backends": ["cortex.end_backends()"],
+    "job_events": [f"count(*) from cortex.job_events where job = {RUNNING}"],
+    "cancel_job": [f"cortex.cancel_job({RUNNING})"],
+}
+BY_UUID = ["step", "finish_job", "find_job", "set_running"]
+
+PAIRS = [
+    (index, name)
+    for file in sorted(ROOT.glob("migrations/*.sql"))
+    for index, comment in COMMENT.findall(file.read_text(encoding="utf-8"))
+    for name in re.findall(r"\w+", comment)
+    if name in NAMES
+] + [("job_uuid_key", name) for name in BY_UUID]
+
+
+@pytest.fixture(scope="module")
+def filled(server, template):
+    """The URL of a database with 20,000 jobs that are over and 500 that are not."""
+    name = fresh_name("plans")
+    url = server.create(name, template)
+    with psycopg.connect(url) as conn:
+        conn.execute("alter table cortex.job disable trigger user")
+        conn.execute(FILL)
+        conn.execute("alter table cortex.job enable trigger user")
+        conn.execute(
+            "insert into cortex.event (job_id, to_status, attempt, runner)"
+            " select id, status, attempt, runner from cortex.job"
+        )
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute("vacuum analyze")
+    yield url
+    server.drop(name)
+
+
+@pytest.fixture
+def conn(filled):
+    with psycopg.connect(filled) as conn:
+        yield conn
+        conn.rollback()
+
+
+def scans_of(conn, relation):
+    """How often this transaction began to scan an index, or a table from end to end."""
+    scans = "select pg_stat_get_xact_numscans(%s::regclass)"
+    return value(conn, scans, [f"cortex.{relation}"])
+
+
+def call_all_of(conn, name):
+    """
+    Make the calls, with their arguments looked up before.
+
+    More often than the five times after which a session may keep a plan for all arguments.
+    """
+    calls = CALLS[name]
+    for source in (RUNNER, RUNNING, WAITING):
+        uuid = value(conn, f"select {source}::text")
+        calls = [call.replace(source, f"'{uuid}'") for call in calls]
+    before = {table: scans_of(conn, table) for table in ("job", "event")}
+    for _ in range(7):
+        for call in calls:
+            conn.execute(f"select {call}")
+    return before
+
+
+@pytest.mark.parametrize(("index", "name"), PAIRS)
+def test_use_the_index_that_says_so(conn, index, name):
+    call_all_of(conn, name)
+
+    assert scans_of(conn, index) > 0
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_read_no_table_of_jobs_or_events_from_end_to_end(conn, name):
+    before = call_all_of(conn, name)
+
+    assert {table: scans_of(conn, table) for table in before} == before
+
+
+def test_are_there_for_every_index_that_is_not_a_key(conn):
+    """An index that nobody needs costs every write."""
+    indexes = {
+        row["name"]
+        for row in rows(
+            conn,
+            "select indexrelid::regclass::text as name from pg_index"
+            " where indrelid in ('cortex.job'::regclass, 'cortex.event'::regclass)"
+            " and not indisprimary",
+        )
+    }
+
+    assert {f"cortex.{index}" for index, _ in PAIRS} == indexes
+
+
+def test_index_nothing_that_a_heartbeat_writes(conn):
+    """So that heartbeats stay heap-only updates."""
+    indexed = {
+        (row["table"], row["column"])
+        for row in rows(
+            conn,
+            """
+            select i.indrelid::regclass::text as table, a.attname as column
+            from pg_index as i
+            join pg_attribute as a on a.attrelid = i.indrelid
+            where i.indrelid in ('cortex.job'::regclass, 'cortex.runner'::regclass)
+                and (
+                    a.attnum = any(i.indkey)
+                    or pg_get_expr(i.indpred, i.indrelid) ~ ('\\m' || a.attname || '\\M')
+                )
+            """,
+        )
+    }
+
+    beats = {"progress_current", "progress_total", "message", "updated_at"}
+    assert indexed & {("cortex.job", column) for column in beats} == set()
+    assert indexed & {("cortex.runner", column) for column in ("seen_at", "backend_pid")} == set()
+    assert ("cortex.job", "status") in indexed
