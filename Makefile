@@ -26,7 +26,7 @@ help:
 	@echo "make clean   remove whatever was made here"
 
 demo: $(RUN)
-	@$(BIN)/pycortex demo $(ARGS)
+	@$(BIN)/pycortex demo --path .demo $(ARGS)
 
 test: $(DEV)
 	$(BIN)/python -m pytest $(ARGS)

@@ -177,18 +177,20 @@ class Bars:
         # What moves is worth more than what is over, and the newest more than the older.
         ranked = sorted(jobs, key=lambda job: (job.status.terminal, job.status != "running"))
         chosen = {job.uuid for job in ranked[:room]}
-        texts = [self._line(job, columns - 1) for job in jobs if job.uuid in chosen]
+        drawn = [job for job in jobs if job.uuid in chosen]
+        kinds = max((cell_len(clean(job.kind)) for job in drawn), default=0)
+        texts = [self._line(job, columns - 1, kinds) for job in drawn]
         if len(jobs) > room:
             texts.append(Text(f"and {len(jobs) - room} more", style="dim"))
         if not texts:
             texts.append(Text("no active jobs", style="dim"))
         self._live.update(Group(*texts), refresh=True)
 
-    def _line(self, job: Job, columns: int) -> Text:
+    def _line(self, job: Job, columns: int, kinds: int) -> Text:
         colour = STATUS_COLOURS[job.status]
         mark = "…" if self._unicode else "..."
         wide = columns >= 100
-        kind = clip(clean(job.kind), 16 if columns < 60 else 22, mark=mark)
+        kind = clip(clean(job.kind), min(kinds, 14 if columns < 60 else 22), mark=mark)
         text = Text(no_wrap=True, overflow="crop", end="")
         if wide:
             text.append(f"{str(job.uuid)[:8]}  ", style="dim")

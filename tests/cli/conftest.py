@@ -158,6 +158,12 @@ class Screen:
         """Without the control sequences."""
         return ESCAPES.sub("", self.raw).replace("\r", "")
 
+    @property
+    def lines(self) -> list[str]:
+        """What stood on each line, every redrawing of it by itself; not the echo of Ctrl-C."""
+        raw = self.raw.replace("^C", "")
+        return [ESCAPES.sub("", line) for line in re.split(r"[\r\n]+", raw)]
+
 
 def _take_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -202,10 +208,11 @@ def worker(pycortex: Command) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     def start(*arguments: str, **kwargs: Any) -> subprocess.Popen[str]:
         process = pycortex.start("worker", *arguments, **kwargs)
         started.append(process)
-        line = process.stderr and process.stderr.readline()
-        while line and " is ready for " not in line:
-            line = process.stderr and process.stderr.readline()
-        assert line, "the worker ended before it was ready"
+        assert process.stderr is not None
+        said = [process.stderr.readline()]
+        while said[-1] and " is ready for " not in said[-1]:
+            said.append(process.stderr.readline())
+        assert said[-1], f"the worker ended before it was ready: {said}"
         return process
 
     yield start
