@@ -8,7 +8,9 @@ set search_path = ''
 as $$
     select format(
         '{kind="%s",status="%s"}',
-        replace(replace(replace(prometheus_labels.kind, '\', '\\'), '"', '\"'), chr(10), '\n'),
+        replace(
+            replace(replace(prometheus_labels.kind, e'\\', e'\\\\'), '"', e'\\"'), e'\n', e'\\n'
+        ),
         prometheus_labels.status
     );
 $$;

@@ -9,7 +9,15 @@ from psycopg.types.json import Jsonb
 
 from tests.sql.asking import refused, value
 
-VIEWS = ["configuration", "job_events", "jobs", "runners", "upkeep_record"]
+VIEWS = [
+    "configuration",
+    "job_activity",
+    "job_events",
+    "jobs",
+    "kinds",
+    "runners",
+    "upkeep_record",
+]
 
 
 def live(conn: psycopg.Connection[Any], kind: str = "life", text: str = "") -> None:
@@ -26,24 +34,28 @@ def live(conn: psycopg.Connection[Any], kind: str = "life", text: str = "") -> N
     runner = ask("cortex.register_runner(%(name)s, %(text)s, 1)")
     _live_through_a_job_of_a_runner(ask, runner)
     _live_through_a_debounced_job(ask, runner)
+    _live_through_a_change_of_mind(ask)
 
     assert ask("pg_typeof(cortex.db_now())::text") == "timestamp with time zone"
-    assert ask("count(*) from cortex.list_recent()") == 3
-    assert ask("count(*) from cortex.list_recent(active_only => true, max_rows => 9)") == 1
+    assert ask("count(*) from cortex.list_recent()") == 5
+    assert ask("count(*) from cortex.list_recent(active_only => true, max_rows => 9)") == 2
     assert ask("cortex.count_recent_with_status('succeeded', 1)") == 2
-    assert ask("sum(jobs)::int from cortex.status_counts(1)") == 3
+    assert ask("sum(jobs)::int from cortex.status_counts(1)") == 5
+    assert "cortex_jobs_active" in ask("cortex.metrics()")
     assert ask("cortex.reap_stale(older_than => '1 hour')") == 0
     assert ask("cortex.configure(stale_after => '3 hours')") == ""
     assert ask("cortex.configure_kind(%(kind)s, keep => '1 day')") == ""
     assert ask("ran from cortex.maintain()") is True
     assert ask("cortex.interrupt_orphans(runner => %(runner)s)", runner=runner) == 0
-    assert ask("cortex.interrupt_orphans()") == 1
+    assert ask("cortex.interrupt_orphans()") == 2
     assert ask("cortex.purge_jobs(older_than => '1 hour', batch_size => 10)") == 0
     for call in ("cortex.schedule_maintenance()", "cortex.unschedule_maintenance()"):
         with refused(conn, "0A000"):
             ask(call)
+    assert ask("cortex.cron_entry()")
+    assert ask("cortex.schema_version()")
     for view in VIEWS:
-        assert ask(f"count(*) from cortex.{view}") > 0
+        assert ask(f"count(*) from cortex.{view}") >= (view != "job_activity")
     assert ask("cortex.retire_runner(%(runner)s, message => %(text)s)", runner=runner) == 0
 
 
@@ -54,6 +66,7 @@ def _live_through_a_job_of_a_runner(ask: Any, runner: Any) -> None:
         runner=runner,
     )
     assert ask("cortex.set_running(%(job)s, %(runner)s)", job=job, runner=runner) is True
+    assert ask("cortex.attach_backend(%(job)s)", job=job) == ""
     assert ask("cortex.step(%(job)s, 1, 9, %(text)s, 1)", job=job) == "continue"
     assert ask("count(*) from cortex.keep_runner(%(runner)s)", runner=runner) == 0
     finish = "cortex.finish_job(%(job)s, 'succeeded', %(text)s, %(json)s, 1)"
@@ -74,3 +87,9 @@ def _live_through_a_debounced_job(ask: Any, runner: Any) -> None:
     assert ask(f"created from {spawn}", mode="queued") is False
     assert ask(claim, runner=runner) is None
     assert ask("cortex.finish_job(%(job)s, 'succeeded')", job=job) is True
+
+
+def _live_through_a_change_of_mind(ask: Any) -> None:
+    job = ask("cortex.spawn_jobs(%(kind)s, array[%(json)s::jsonb], actor => %(text)s)")
+    assert ask("cortex.cancel_job(%(job)s, actor => %(text)s)", job=job) == "cancelled"
+    assert ask("created from cortex.rerun_job(%(job)s, actor => %(text)s)", job=job) is True

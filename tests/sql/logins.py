@@ -12,8 +12,6 @@ from psycopg import sql
 
 from tests.servers import Server
 
-LADDER = ["cortex_reader", "cortex_producer", "cortex_runner", "cortex_admin"]
-
 
 @contextmanager
 def login(server: Server, dbname: str, member_of: str | None = None) -> Iterator[str]:

@@ -105,6 +105,26 @@ def test_window_start_refuses_what_makes_no_sense(conn, hours):
         conn.execute("select cortex.window_start(%s::numeric)", [hours])
 
 
+@pytest.mark.parametrize(
+    ("kind", "label"),
+    [
+        ("import", "import"),
+        ('say "hi"', r"say \"hi\""),
+        (r"c:\tmp", r"c:\\tmp"),
+        ("a\nb", r"a\nb"),
+        (r"a\nb", r"a\\nb"),
+        ("100%s", "100%s"),
+    ],
+)
+@pytest.mark.parametrize("standard", ["on", "off"])
+def test_prometheus_labels_escapes_what_prometheus_reads_as_an_escape(conn, kind, label, standard):
+    conn.execute("select set_config('standard_conforming_strings', %s, true)", [standard])
+
+    labels = value(conn, "select cortex.prometheus_labels(%s, 'failed')", [kind])
+
+    assert labels == f'{{kind="{label}",status="failed"}}'
+
+
 def test_lock_space_is_a_key_of_our_own(conn):
     """H08: the bytes of "cort"."""
     assert value(conn, "select cortex.lock_space()") == int.from_bytes(b"cort")

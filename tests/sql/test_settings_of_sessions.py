@@ -1,9 +1,14 @@
 """All routines, whatever the caller's session is set to."""
 
+from pathlib import Path
+
 import pytest
 
+from tests.sql import life
 from tests.sql.asking import rows, value
 from tests.sql.life import live
+
+FUNCTIONS = Path(__file__).parents[2] / "sql" / "functions"
 
 
 @pytest.fixture
@@ -52,6 +57,19 @@ def test_all_work_under_any_setting(conn, name, setting):
     live(conn)
 
     assert value(conn, "select current_setting(%s)", [name]) == before
+
+
+def test_all_are_all_that_there_are():
+    """What isn't called here is proved nowhere to work under a setting."""
+    called = Path(life.__file__).read_text(encoding="utf-8")
+
+    missing = [
+        file.stem
+        for file in FUNCTIONS.glob("*/*.sql")
+        if file.parent.name != "builtin" and f"cortex.{file.stem}(" not in called
+    ]
+
+    assert missing == []
 
 
 def test_all_raise_no_warning(conn, notices):
