@@ -25,7 +25,7 @@ create table cortex.job (
     pinned boolean not null default false,
     cancel_requested_at timestamptz,
     cancel_requested_by text not null default '',
-    cancel_hard boolean not null default false,
+    cancel_hard_at timestamptz,
     backend_pid integer,
     backend_start timestamptz,
     constraint job_uuid_key unique (uuid),
@@ -36,7 +36,7 @@ create table cortex.job (
     constraint job_attempt_is_not_negative check (attempt >= 0),
     constraint job_pinned_implies_runner check (not pinned or runner is not null),
     constraint job_hard_cancel_implies_cancel check (
-        not cancel_hard or cancel_requested_at is not null
+        cancel_hard_at is null or cancel_requested_at is not null
     ),
     constraint job_backend_has_pid_and_start check (
         (backend_pid is null) = (backend_start is null)
@@ -62,7 +62,7 @@ comment on column cortex.job.message is
 comment on column cortex.job.result is
 'What the body returned. SQL null: nothing recorded; JSON null: the body returned nothing.';
 comment on column cortex.job.updated_at is
-'Last sign of life of the body: its spawn, start, last step or finish.';
+'Last sign of life: its spawn, start, last step, finish or return to the queue.';
 comment on column cortex.job.attempt is
 'How often the job was started; the fence that keeps a lost attempt from stepping or finishing.';
 comment on column cortex.job.run_at is
@@ -73,8 +73,8 @@ comment on column cortex.job.runner is
 'Whose job it is: set at spawn (no worker claims it) or by the claim.';
 comment on column cortex.job.pinned is
 'Spawned for its runner: only that process has the body, so no other may try again.';
-comment on column cortex.job.cancel_hard is
-'The statement of the attached session is ended too, after the grace the session itself.';
+comment on column cortex.job.cancel_hard_at is
+'When somebody asked to end the statement of the attached session too, and after the grace the session.';
 comment on column cortex.job.backend_pid is
 'The session that runs the job''s SQL, with backend_start so that a re-used pid is not taken for it.';
 comment on constraint job_terminal_exactly_when_finished on cortex.job is
@@ -107,7 +107,7 @@ create index job_active_idx on cortex.job (created_at desc, id desc)
 where status in ('queued', 'running');
 
 comment on index cortex.job_active_idx is
-'list_recent(active_only), reap_stale, status_counts: the few jobs that are not over.';
+'list_recent(active_only), reap_stale: the few jobs that are not over.';
 
 create index job_runner_idx on cortex.job (runner)
 where status in ('queued', 'running') and runner is not null;
@@ -123,10 +123,16 @@ comment on index cortex.job_created_idx is
 create index job_status_created_idx on cortex.job (status, created_at);
 
 comment on index cortex.job_status_created_idx is
-'count_recent_with_status: a window of one status.';
+'count_recent_with_status, status_counts: a window of one status, and what is active.';
 
 create index job_finished_idx on cortex.job (finished_at, id)
 where finished_at is not null;
 
 comment on index cortex.job_finished_idx is
 'status_counts, purge_jobs: what ended in a window, oldest first.';
+
+create index job_attached_idx on cortex.job (id)
+where backend_pid is not null;
+
+comment on index cortex.job_attached_idx is
+'end_backends: the few jobs with a session attached.';

@@ -5,18 +5,20 @@
 
 do $$
 declare
-    -- clock, lock_space and rules are there because whoever reads a view calls its functions.
+    -- clock, lock_space and rules are there because whoever reads a view calls its functions;
+    -- attach_session because attach_backend runs as its caller.
     v_readers constant text[] := array[
         'clock', 'count_recent_with_status', 'cron_entry', 'db_now', 'find_job', 'list_recent',
-        'lock_space', 'metrics', 'report_populate_active', 'rules', 'status_counts'
+        'lock_space', 'metrics', 'report_populate_active', 'rules', 'schema_version',
+        'status_counts'
     ];
     v_producers constant text[] := array[
         'cancel_job', 'rerun_job', 'spawn_analyze', 'spawn_job', 'spawn_jobs', 'spawn_reindex',
         'spawn_report_populate', 'spawn_report_refresh'
     ];
     v_runners constant text[] := array[
-        'attach_backend', 'claim_jobs', 'finish_job', 'keep_runner', 'maintain', 'register_runner',
-        'retire_runner', 'set_running', 'step'
+        'attach_backend', 'attach_session', 'claim_jobs', 'finish_job', 'keep_runner', 'maintain',
+        'register_runner', 'retire_runner', 'set_running', 'step'
     ];
     v_admins constant text[] := array[
         'configure', 'configure_kind', 'interrupt_orphans', 'purge_jobs', 'reap_stale',

@@ -1,8 +1,9 @@
--- End sessions that did not heed the cancelling of their statement within the grace.
+-- End sessions that did not heed the cancelling of their statement within the grace, and write the end
+-- of jobs that were cancelled hard where nobody is left to write it.
 --
 -- Called by   maintain
 -- Returns     how many sessions it ended
--- Locks       the rows of their jobs; skips what others have locked
+-- Locks       the rows of their jobs, by id; skips what others have locked
 
 create or replace function cortex.end_backends()
 returns integer
@@ -21,19 +22,17 @@ begin
     for v_job in
         select j.*
         from cortex.job as j
-        where (
-                j.status in ('queued', 'running')
-                and j.status = 'running'
-                and j.cancel_hard
-                and v_now - j.cancel_requested_at > v_grace
-            )
-            or (
-                -- Sessions of what upkeep has ended; older ones it has seen to before.
-                j.finished_at > v_now - least(v_grace, '1 day') - interval '15 minutes'
-                and v_now - j.finished_at > v_grace
-                and j.status = 'interrupted'
-                and j.backend_pid is not null
-            )
+        where j.backend_pid is not null
+            and v_now - case
+                when j.status = 'running' then j.cancel_hard_at
+                -- It was interrupted; what came after may be another attempt, or its cancelling.
+                else (
+                    select max(e.at)
+                    from cortex.event as e
+                    where e.job_id = j.id
+                        and e.to_status = 'interrupted'
+                )
+            end > v_grace
         order by j.id
         for update skip locked
     loop
@@ -44,24 +43,38 @@ begin
             v_ended := v_ended + 1;
         end if;
 
-        update cortex.job as j
-        set backend_pid = null,
-            backend_start = null
-        where j.id = v_job.id;
+        begin
+            update cortex.job as j
+            set backend_pid = null,
+                backend_start = null
+            where j.id = v_job.id;
+        exception when others then
+            raise warning 'the session of job % can''t be forgotten: %', v_job.uuid, sqlerrm;
+        end;
+    end loop;
 
-        -- A runner that lives writes the end itself.
-        if v_job.status = 'running'
+    for v_job in
+        select j.*
+        from cortex.job as j
+        where j.status = 'running'
+            and v_now - j.cancel_hard_at > v_grace
+            -- A runner that lives writes the end itself.
             and not exists (
-                select from cortex.runners as r where r.uuid = v_job.runner and r.alive
+                select from cortex.runners as r where r.uuid = j.runner and r.alive
             )
-        then
+        order by j.id
+        for update of j skip locked
+    loop
+        begin
             perform cortex.finish_job(
                 job => v_job.uuid,
                 status => 'cancelled',
-                message => 'cancelled; its session was ended',
+                message => 'cancelled; nobody wrote its end within the grace',
                 attempt => v_job.attempt
             );
-        end if;
+        exception when others then
+            raise warning 'job % can''t be ended: %', v_job.uuid, sqlerrm;
+        end;
     end loop;
 
     return v_ended;

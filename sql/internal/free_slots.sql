@@ -1,15 +1,17 @@
 -- How many more jobs of a kind may run now, over all runners.
 --
 -- Called by   set_running, claim_jobs
--- Returns     null: any number
--- Locks       where there is a limit, the kind's advisory lock until the transaction ends, so that
---             nobody counts while somebody starts
+-- Returns     null: any number. 0 also where somebody kept the turnstile for two seconds
+-- Raises      40001 in repeatable read and serializable when jobs of the kind were started meanwhile
+-- Locks       where there is a limit, the kind's row in cortex.turnstile, so that nobody counts while
+--             somebody starts
 
 create or replace function cortex.free_slots(kind text)
 returns integer
 language plpgsql
 volatile
 set search_path = ''
+set lock_timeout = '2s'
 as $$
 declare
     v_limit integer;
@@ -21,7 +23,15 @@ begin
         return null;
     end if;
 
-    perform pg_advisory_xact_lock(cortex.lock_space() + 1, hashtext(free_slots.kind));
+    begin
+        perform from cortex.turnstile as t where t.kind = free_slots.kind for no key update;
+        if not found then
+            insert into cortex.turnstile (kind) values (free_slots.kind) on conflict do nothing;
+            perform from cortex.turnstile as t where t.kind = free_slots.kind for no key update;
+        end if;
+    exception when lock_not_available then
+        return 0;
+    end;
 
     return greatest(
         v_limit - (

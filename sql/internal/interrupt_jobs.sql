@@ -2,6 +2,9 @@
 --
 -- Called by   whatever finds jobs that must end: silent, abandoned, overdue, swept
 -- Returns     how many it ended; some may wait again, where their kind says so
+-- Raises      40001 in repeatable read and serializable; with any other trouble a job is left for the next
+--             time, with a warning: somebody's trigger or policy minds it, or its return to the queue would
+--             wait for the spawn of a follow-up that is not committed yet
 -- Locks       the rows it ends, by id; a row that somebody has locked is left for the next time
 -- Signals     the sessions that run their SQL: the statement is cancelled
 
@@ -14,6 +17,7 @@ returns integer
 language plpgsql
 volatile
 set search_path = ''
+set lock_timeout = '500ms'
 as $$
 declare
     v_now constant pg_catalog.timestamptz := clock_timestamp();
@@ -66,23 +70,23 @@ begin
         -- What only waited has used no attempt; to queue it again would end nothing.
         perform cortex.retry_jobs(ids => v_ran);
         return coalesce(cardinality(v_ended), 0);
-    exception when others then
-        -- Somebody's trigger or policy minds one of them: the others must not wait for it.
-        if cardinality(interrupt_jobs.ids) = 1 then
+    exception
+        when serialization_failure then
             raise;
-        end if;
+        when others then
+            if cardinality(interrupt_jobs.ids) = 1 then
+                raise warning 'job with id % can''t be ended: %', interrupt_jobs.ids[1], sqlerrm;
+                return 0;
+            end if;
     end;
 
+    -- One of them makes trouble; the others must not wait for it.
     for i in 1..cardinality(interrupt_jobs.ids) loop
-        begin
-            v_count := v_count + cortex.interrupt_jobs(
-                ids => interrupt_jobs.ids[i:i],
-                reasons => interrupt_jobs.reasons[i:i],
-                as_seen => interrupt_jobs.as_seen[i:i]
-            );
-        exception when others then
-            raise warning 'job with id % can''t be ended: %', interrupt_jobs.ids[i], sqlerrm;
-        end;
+        v_count := v_count + cortex.interrupt_jobs(
+            ids => interrupt_jobs.ids[i:i],
+            reasons => interrupt_jobs.reasons[i:i],
+            as_seen => interrupt_jobs.as_seen[i:i]
+        );
     end loop;
     return v_count;
 end;

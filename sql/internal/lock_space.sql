@@ -1,7 +1,6 @@
 -- First key of every advisory lock of this system; the second tells them apart.
 --
--- Returns     the bytes of "cort"; second keys: a runner's lease, 0 for maintain, -1 for installing. The
---             number after it is the first key of the locks by which a kind counts what it runs
+-- Returns     the bytes of "cort"; second keys: a runner's lease, 0 for maintain, -1 for installing
 
 create or replace function cortex.lock_space()
 returns integer

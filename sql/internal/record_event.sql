@@ -10,6 +10,8 @@ volatile
 security definer
 set search_path = ''
 as $$
+declare
+    v_now constant pg_catalog.timestamptz := clock_timestamp();
 begin
     insert into cortex.event (
         job_id, from_status, to_status, attempt, runner, actor, message
@@ -31,22 +33,36 @@ begin
     perform pg_notify('cortex_jobs', format('%s %s', new.uuid, new.status));
 
     if new.status = 'queued' then
-        if new.runner is null and new.run_at <= clock_timestamp() then
+        if new.runner is null and new.run_at <= v_now then
             perform pg_notify('cortex_queue', new.kind);
         end if;
     elsif new.finished_at is not null then
-        -- A job that had to wait for this one, for its scope or its kind's limit, is free now.
-        if exists (
-            select
-            from cortex.job as f
-            where f.kind = new.kind
-                and f.status = 'queued'
-                and f.runner is null
-                and (
-                    f.debounce_scope = new.debounce_scope
-                    or (select r.max_running from cortex.rules(kind => new.kind) as r) is not null
-                )
-        ) then
+        -- A job that had to wait for this one, for its scope or its kind's limit, is free now. Two
+        -- questions, each with its index: all that waits is too much to look through at every end.
+        if (
+            new.debounce_scope is not null
+            and exists (
+                select
+                from cortex.job as f
+                where f.kind = new.kind
+                    and f.debounce_scope = new.debounce_scope
+                    and f.status = 'queued'
+                    and f.runner is null
+                    and f.run_at <= v_now
+            )
+        )
+        or (
+            (select r.max_running from cortex.rules(kind => new.kind) as r) is not null
+            and exists (
+                select
+                from cortex.job as f
+                where f.kind = new.kind
+                    and f.status = 'queued'
+                    and f.runner is null
+                    and f.run_at <= v_now
+            )
+        )
+        then
             perform pg_notify('cortex_queue', new.kind);
         end if;
     end if;

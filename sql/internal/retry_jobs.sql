@@ -74,7 +74,10 @@ begin
 
             update cortex.job as j
             set message = cortex.clip(
-                j.message || format('; not tried again: job %s does this work now', v_newer)
+                j.message || format(
+                    '; not tried again: %s does this work now',
+                    coalesce('job ' || v_newer::pg_catalog.text, 'a newer job')
+                )
             )
             where j.id = v_job.id;
         end;

@@ -21,7 +21,7 @@ set search_path = ''
 as $$
 declare
     v_actor constant pg_catalog.text := coalesce(cancel_job.actor, '');
-    v_now constant pg_catalog.timestamptz := clock_timestamp();
+    v_now pg_catalog.timestamptz;
     v_job cortex.job;
 begin
     if length(v_actor) > 200 then
@@ -37,6 +37,7 @@ begin
     if not found then
         perform cortex.require_job(job => cancel_job.job);
     end if;
+    v_now := clock_timestamp();
 
     if v_job.status = 'queued' then
         update cortex.job as j
@@ -59,7 +60,10 @@ begin
                 when j.cancel_requested_at is null then v_actor
                 else j.cancel_requested_by
             end,
-            cancel_hard = j.cancel_hard or coalesce(cancel_job.hard, false)
+            cancel_hard_at = case
+                when cancel_job.hard then coalesce(j.cancel_hard_at, v_now)
+                else j.cancel_hard_at
+            end
         where j.id = v_job.id;
 
         if cancel_job.hard then

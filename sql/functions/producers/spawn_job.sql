@@ -3,8 +3,8 @@
 -- Called by   anybody who wants work done; part of the caller's transaction
 -- Returns     the job's uuid, and whether it was created now; false: an active job of this kind and
 --             scope stands in its place, unchanged
--- Raises      22004 kind is null, 22023 bad argument, JC102 no such runner; 40001 in repeatable read
---             and serializable when another session changed the scope meanwhile
+-- Raises      22004 kind is null, 22023 bad argument, JC102 no such runner, 55000 a zombie in its way can't be
+--             ended; 40001 in repeatable read and serializable when another session changed the scope meanwhile
 -- Locks       waits for a concurrent spawn of the same kind and scope to commit or roll back, and up to two
 --             seconds for whoever has the row of a zombie there
 
@@ -34,6 +34,7 @@ declare
     v_refused boolean := false;
     v_active bigint[];
     v_dead bigint[];
+    v_outwaited bigint;
     v_id bigint;
     v_uuid pg_catalog.uuid;
 begin
@@ -91,7 +92,13 @@ begin
             if v_id is not null and (v_refused or not v_fixed_snapshot) then
                 -- A zombie whose row somebody has: to end it, to replace it, or to prove it alive after
                 -- all. The outcome counts, so wait for it and look again.
+                if v_id = any(v_dead) and v_id = v_outwaited then
+                    raise exception 'job % is dead, but can''t be ended', v_uuid
+                        using errcode = '55000',
+                        hint = 'A warning says why: a trigger, a policy or an open transaction.';
+                end if;
                 if v_id = any(v_dead) and cortex.outwait(id => v_id) then
+                    v_outwaited := v_id;
                     continue;
                 end if;
                 if v_fixed_snapshot and v_mode = 'active' and cardinality(v_active) > 1 then

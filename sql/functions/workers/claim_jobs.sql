@@ -2,9 +2,10 @@
 --
 -- Called by   a worker with free hands
 -- Returns     the jobs it now runs, in that order; none when nothing is ready
--- Raises      22004 a null, 22023 fewer than one job, JC102 no such runner or retired
--- Locks       the kinds that have a max_running, by name; then the rows it takes, skipping what another
---             worker is taking
+-- Raises      22004 a null, 22023 fewer than one job, JC102 no such runner or retired; 40001 in repeatable
+--             read and serializable when jobs that it wants changed meanwhile
+-- Locks       the turnstiles of kinds that have a max_running, by name; then the rows it takes, and a few
+--             that it might have taken, skipping what another worker is taking
 
 create or replace function cortex.claim_jobs(
     runner uuid,
