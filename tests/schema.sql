@@ -137,11 +137,18 @@ CREATE FUNCTION cortex.abandoned_jobs(candidates bigint[]) RETURNS TABLE(id bigi
 COMMENT ON FUNCTION cortex.abandoned_jobs(candidates bigint[]) IS 'Those of the given jobs whose runner is gone.';
 
 CREATE FUNCTION cortex.attach_backend(job uuid) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
+    LANGUAGE plpgsql
     SET search_path TO ''
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.attach_backend(job uuid) IS 'Ties the calling session to a running job, so that it can be watched and ended from outside.';
+
+CREATE FUNCTION cortex.attach_session(job uuid, backend_start timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.attach_session(job uuid, backend_start timestamp with time zone) IS 'Ties the calling session, which began at that moment, to a running job.';
 
 CREATE FUNCTION cortex.cancel_job(job uuid, actor text DEFAULT ''::text, hard boolean DEFAULT false) RETURNS cortex.job_status
     LANGUAGE plpgsql SECURITY DEFINER
@@ -249,14 +256,14 @@ CREATE TABLE cortex.job (
     pinned boolean DEFAULT false NOT NULL,
     cancel_requested_at timestamp with time zone,
     cancel_requested_by text DEFAULT ''::text NOT NULL,
-    cancel_hard boolean DEFAULT false NOT NULL,
+    cancel_hard_at timestamp with time zone,
     backend_pid integer,
     backend_start timestamp with time zone,
     CONSTRAINT job_actor_is_at_most_200_characters CHECK ((length(actor) <= 200)),
     CONSTRAINT job_attempt_is_not_negative CHECK ((attempt >= 0)),
     CONSTRAINT job_backend_has_pid_and_start CHECK (((backend_pid IS NULL) = (backend_start IS NULL))),
     CONSTRAINT job_finished_not_before_started CHECK ((finished_at >= started_at)),
-    CONSTRAINT job_hard_cancel_implies_cancel CHECK (((NOT cancel_hard) OR (cancel_requested_at IS NOT NULL))),
+    CONSTRAINT job_hard_cancel_implies_cancel CHECK (((cancel_hard_at IS NULL) OR (cancel_requested_at IS NOT NULL))),
     CONSTRAINT job_kind_is_1_to_200_characters CHECK (((length(kind) >= 1) AND (length(kind) <= 200))),
     CONSTRAINT job_message_is_at_most_4000_characters CHECK ((length(message) <= 4000)),
     CONSTRAINT job_outcome_of_a_body_implies_started CHECK (((status <> ALL (ARRAY['succeeded'::cortex.job_status, 'failed'::cortex.job_status])) OR (started_at IS NOT NULL))),
@@ -273,7 +280,7 @@ COMMENT ON COLUMN cortex.job.message IS 'What the job is doing, or how it ended.
 
 COMMENT ON COLUMN cortex.job.result IS 'What the body returned. SQL null: nothing recorded; JSON null: the body returned nothing.';
 
-COMMENT ON COLUMN cortex.job.updated_at IS 'Last sign of life of the body: its spawn, start, last step or finish.';
+COMMENT ON COLUMN cortex.job.updated_at IS 'Last sign of life: its spawn, start, last step, finish or return to the queue.';
 
 COMMENT ON COLUMN cortex.job.attempt IS 'How often the job was started; the fence that keeps a lost attempt from stepping or finishing.';
 
@@ -285,7 +292,7 @@ COMMENT ON COLUMN cortex.job.runner IS 'Whose job it is: set at spawn (no worker
 
 COMMENT ON COLUMN cortex.job.pinned IS 'Spawned for its runner: only that process has the body, so no other may try again.';
 
-COMMENT ON COLUMN cortex.job.cancel_hard IS 'The statement of the attached session is ended too, after the grace the session itself.';
+COMMENT ON COLUMN cortex.job.cancel_hard_at IS 'When somebody asked to end the statement of the attached session too, and after the grace the session.';
 
 COMMENT ON COLUMN cortex.job.backend_pid IS 'The session that runs the job''s SQL, with backend_start so that a re-used pid is not taken for it.';
 
@@ -401,6 +408,7 @@ COMMENT ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, messag
 CREATE FUNCTION cortex.free_slots(kind text) RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO ''
+    SET lock_timeout TO '2s'
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.free_slots(kind text) IS 'How many more jobs of this kind may start; null for any number.';
@@ -429,6 +437,7 @@ COMMENT ON FUNCTION cortex.interrupt_active(runner uuid, message text) IS 'Inter
 CREATE FUNCTION cortex.interrupt_jobs(ids bigint[], reasons text[], as_seen timestamp with time zone[]) RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO ''
+    SET lock_timeout TO '500ms'
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.interrupt_jobs(ids bigint[], reasons text[], as_seen timestamp with time zone[]) IS 'Interrupts jobs, each with its reason, unless they have changed since they were looked at.';
@@ -650,6 +659,13 @@ CREATE FUNCTION cortex.schedule_maintenance(schedule text DEFAULT '* * * * *'::t
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.schedule_maintenance(schedule text) IS 'Puts the upkeep of this database on pg_cron; idempotent.';
+
+CREATE FUNCTION cortex.schema_version() RETURNS text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.schema_version() IS 'Name of the newest migration that was applied to this database.';
 
 CREATE FUNCTION cortex.set_running(job uuid, runner uuid DEFAULT NULL::uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1233,6 +1249,15 @@ COMMENT ON VIEW cortex.runners IS 'Processes that run or ran job bodies.';
 
 COMMENT ON COLUMN cortex.runners.alive IS 'False once it retired, or its lease is free and its last beat older than the grace.';
 
+CREATE TABLE cortex.turnstile (
+    kind text NOT NULL,
+    passed bigint DEFAULT 0 NOT NULL
+);
+
+COMMENT ON TABLE cortex.turnstile IS 'One row for each kind that had a max_running when a job of it was to start. Private.';
+
+COMMENT ON COLUMN cortex.turnstile.passed IS 'How often jobs were started through it; moves so that snapshots from before are noticed.';
+
 CREATE TABLE cortex.upkeep (
     only_row boolean DEFAULT true NOT NULL,
     last_run_at timestamp with time zone,
@@ -1333,6 +1358,9 @@ ALTER TABLE ONLY cortex.runner
 ALTER TABLE ONLY cortex.settings
     ADD CONSTRAINT settings_pkey PRIMARY KEY (only_row);
 
+ALTER TABLE ONLY cortex.turnstile
+    ADD CONSTRAINT turnstile_pkey PRIMARY KEY (kind);
+
 ALTER TABLE ONLY cortex.upkeep
     ADD CONSTRAINT upkeep_pkey PRIMARY KEY (only_row);
 
@@ -1381,7 +1409,11 @@ COMMENT ON INDEX cortex.event_job_idx IS 'job_events: the history of one job; an
 
 CREATE INDEX job_active_idx ON cortex.job USING btree (created_at DESC, id DESC) WHERE (status = ANY (ARRAY['queued'::cortex.job_status, 'running'::cortex.job_status]));
 
-COMMENT ON INDEX cortex.job_active_idx IS 'list_recent(active_only), reap_stale, status_counts: the few jobs that are not over.';
+COMMENT ON INDEX cortex.job_active_idx IS 'list_recent(active_only), reap_stale: the few jobs that are not over.';
+
+CREATE INDEX job_attached_idx ON cortex.job USING btree (id) WHERE (backend_pid IS NOT NULL);
+
+COMMENT ON INDEX cortex.job_attached_idx IS 'end_backends: the few jobs with a session attached.';
 
 CREATE INDEX job_claim_idx ON cortex.job USING btree (priority DESC, run_at, id) WHERE ((status = 'queued'::cortex.job_status) AND (runner IS NULL));
 
@@ -1409,7 +1441,7 @@ COMMENT ON INDEX cortex.job_runner_idx IS 'keep_runner, retire_runner, interrupt
 
 CREATE INDEX job_status_created_idx ON cortex.job USING btree (status, created_at);
 
-COMMENT ON INDEX cortex.job_status_created_idx IS 'count_recent_with_status: a window of one status.';
+COMMENT ON INDEX cortex.job_status_created_idx IS 'count_recent_with_status, status_counts: a window of one status, and what is active.';
 
 CREATE TRIGGER job_records_its_changes AFTER INSERT OR UPDATE OF status ON cortex.job FOR EACH ROW EXECUTE FUNCTION cortex.record_event();
 
@@ -1504,6 +1536,10 @@ REVOKE ALL ON FUNCTION cortex.abandoned_jobs(candidates bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION cortex.attach_backend(job uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.attach_backend(job uuid) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.attach_backend(job uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.attach_session(job uuid, backend_start timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.attach_session(job uuid, backend_start timestamp with time zone) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.attach_session(job uuid, backend_start timestamp with time zone) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) TO cortex_producer;
@@ -1673,6 +1709,12 @@ GRANT ALL ON FUNCTION cortex.rules(kind text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.schedule_maintenance(schedule text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.schedule_maintenance(schedule text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.schema_version() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.schema_version() TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.schema_version() TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.schema_version() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.schema_version() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) TO cortex_runner;
