@@ -16,6 +16,7 @@ from pycortex import sql
 from pycortex._log import Outage, brief, logger
 from pycortex._pool import is_away, open_connection
 from pycortex._threads import start_thread
+from pycortex._version import check_version
 from pycortex.errors import RunnerNotFound
 from pycortex.models import RunnerJob
 
@@ -58,8 +59,15 @@ class Lease:
 
         Raises:
             psycopg.OperationalError: The database can't be reached.
+            OlderSchema: Its schema is too old for this package.
         """
-        self._register(open_connection(self._conninfo))
+        conn = open_connection(self._conninfo)
+        try:
+            check_version(conn)
+        except BaseException:
+            conn.close()
+            raise
+        self._register(conn)
 
     def start(self) -> None:
         """Start to beat."""
@@ -139,7 +147,7 @@ class Lease:
                 continue
             self._drop()
             return
-        logger.warning("runner %s left without a goodbye; its grace will tell", self.uuid)
+        logger.info("runner %s left without a goodbye; its grace will tell", self.uuid)
 
     def _complain(self, error: Exception) -> None:
         if is_away(error):

@@ -19,12 +19,15 @@ from yoyo.migrations import MigrationList
 
 from pycortex._data import data_path
 from pycortex._objects import Declared, declared
+from pycortex._version import OlderSchema, check_version
 
 __all__ = [
     "InstallationBusy",
     "Installed",
     "NewerSchema",
+    "OlderSchema",
     "applied",
+    "check_version",
     "declared_objects",
     "exclusively",
     "has_corpus",
@@ -81,6 +84,7 @@ def install(target: str | Connection[Any], *, corpus: bool = True) -> Installed:
     Raises:
         InstallationBusy: Another installation, or a lock on our tables, did not end in time.
         NewerSchema: A newer version of the package installed this schema.
+        psycopg.errors.DuplicateFunction: There is a routine in our schemas that is not ours.
         psycopg.Error: Whatever the database refuses; it is as it was before.
     """
     if isinstance(target, str):
@@ -185,7 +189,7 @@ def script(*, corpus: bool = True) -> str:
             "\\endif",
         ]
     parts += [_read(path) for path in _replaceable(corpus=corpus)]
-    return "\n".join([*parts, "commit;", ""])
+    return "\n".join([*parts, _no_leftovers(corpus=corpus), "commit;", ""])
 
 
 def _install(conn: Connection[Any], *, corpus: bool) -> Installed:
@@ -204,6 +208,7 @@ def _install(conn: Connection[Any], *, corpus: bool) -> Installed:
     files = _replaceable(corpus=corpus)
     for path in files:
         _run(conn, _read(path))
+    _run(conn, _no_leftovers(corpus=corpus))
     return Installed(applied=tuple(migration.id for migration in due), loaded=len(files))
 
 
@@ -213,6 +218,42 @@ def _replaceable(*, corpus: bool) -> list[Path]:
     folders = ["internal", "views", "functions", *(["corpus"] if corpus else [])]
     files = [path for folder in folders for path in sorted((sql / folder).rglob("*.sql"))]
     return [*files, sql / "grants.sql"]
+
+
+def _no_leftovers(*, corpus: bool) -> str:
+    """
+    A statement that raises if there is a routine that no file has, of an older version say.
+
+    Whoever changes a signature or deletes a file drops the old routine in a migration, with "if
+    exists": in a fresh database migrations run before there are routines.
+    """
+    wanted = ",\n        ".join(f"'{name}'" for name in declared_objects(corpus=corpus).routines)
+    schemas = "'cortex', 'corpus'" if corpus else "'cortex'"
+    return f"""\
+do $leftovers$
+declare
+    v_leftover text;
+begin
+    select p.oid::regprocedure::text into v_leftover
+    from pg_catalog.pg_proc as p
+    join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+    where n.nspname in ({schemas})
+        and p.oid <> all (array[
+        {wanted}
+        ]::regprocedure[]::oid[])
+    order by 1
+    limit 1;
+
+    if found then
+        raise exception 'routine % is not of this version of pycortex', v_leftover
+            using errcode = '42723',
+            hint = format(
+                'If it is yours, move it to another schema; if an older pycortex left it: '
+                || 'drop routine %s;', v_leftover
+            );
+    end if;
+end;
+$leftovers$;"""  # noqa: S608 - names from our own files
 
 
 def _migrations(*, corpus: bool) -> list[Path]:
@@ -230,19 +271,32 @@ def _run(conn: Connection[Any], statements: str) -> None:
 
 
 def _blocked(conn: Connection[Any]) -> str:
-    """Name who holds the lock of installations."""
-    holders = conn.execute(
-        "select format('pid %%s (%%s, %%s)', l.pid, a.usename, nullif(a.application_name, ''))"
-        " from pg_catalog.pg_locks as l left join pg_catalog.pg_stat_activity as a on a.pid = l.pid"
-        " where l.locktype = 'advisory' and l.granted and l.objsubid = 2"
-        " and l.classid::bigint = %s and l.objid::bigint = %s"
+    """Name who holds the lock of installations, or something in our schemas."""
+    holders = (
+        "select distinct format('pid %%s (%%s)', a.pid,"
+        " concat_ws(', ', a.usename, nullif(a.application_name, ''), a.state))"
+        " from pg_catalog.pg_locks as l join pg_catalog.pg_stat_activity as a on a.pid = l.pid"
+        " where l.granted and a.pid <> pg_catalog.pg_backend_pid()"
         " and l.database = (select d.oid from pg_catalog.pg_database as d"
-        " where d.datname = pg_catalog.current_database())",
-        [LOCK_SPACE, LOCK_KEY % 2**32],
+        " where d.datname = pg_catalog.current_database()) and "
+    )
+    installing = conn.execute(
+        holders + "l.locktype = 'advisory' and l.objsubid = 2 and l.classid = %s and l.objid = %s",
+        [LOCK_SPACE, LOCK_KEY & 0xFFFFFFFF],  # as an oid, which has no sign
     ).fetchall()
-    if holders:
-        return f"another installation is at work: {', '.join(name for (name,) in holders)}"
-    return f"a table of schema cortex stayed locked for {LOCK_TIMEOUT}; try again when it is quiet"
+    if installing:
+        return f"another installation is at work: {', '.join(name for (name,) in installing)}"
+    using = conn.execute(
+        holders + "l.locktype = 'relation' and exists (select from pg_catalog.pg_class as c"
+        " where c.oid = l.relation"
+        " and c.relnamespace::regnamespace::text in ('cortex', 'corpus')) limit 5",
+        [],
+    ).fetchall()
+    names = ", ".join(name for (name,) in using)
+    return (
+        f"a table of schema cortex stayed locked for {LOCK_TIMEOUT}"
+        f"{f' by {names}' if names else ''}; try again when it is quiet"
+    )
 
 
 class _Backend(PostgresqlPsycopgBackend):

@@ -16,6 +16,7 @@ import psycopg
 from psycopg.errors import Diagnostic
 
 from pycortex._conninfo import with_defaults
+from pycortex._version import check_version
 from pycortex.cli._errors import INTERRUPTED, explain
 from pycortex.cli._output import clean, paint, prepare_streams, say
 from pycortex.database import URL_VARIABLE, Database, DatabaseUrlError, resolve
@@ -51,10 +52,17 @@ class App:
             yield with_defaults(database.conninfo, application_name=name)
 
     @contextlib.contextmanager
-    def connect(self) -> Iterator[psycopg.Connection[Any]]:
-        """Connect for the block, in autocommit; the server's warnings go to standard error."""
+    def connect(self, *, any_schema: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        """
+        Connect for the block, in autocommit; the server's warnings go to standard error.
+
+        Args:
+            any_schema: Don't look whether the schema is there and new enough.
+        """
         with self.database() as conninfo, psycopg.connect(conninfo, autocommit=True) as conn:
             conn.add_notice_handler(self._tell)
+            if not any_schema:
+                check_version(conn)
             yield conn
 
     def _tell(self, notice: Diagnostic) -> None:
@@ -160,6 +168,7 @@ class RootGroup(Group):
         return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
+        app = ctx.ensure_object(App)
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit):
@@ -172,7 +181,7 @@ class RootGroup(Group):
         except Exception as error:  # noqa: BLE001 - the last stop of every error
             report = explain(error)
             with contextlib.suppress(BrokenPipeError):
-                if ctx.ensure_object(App).verbose:
+                if app.verbose:
                     say("".join(traceback.format_exception(error)).rstrip())
                 say(f"{paint('Error', 'error')}: {clean(report.message)}")
                 if report.hint:

@@ -26,7 +26,7 @@ def install(app: App, without_corpus: bool, as_json: bool) -> None:
     All of it or nothing, in one transaction. Safe to repeat and to run several times at once.
     Needs a role that may create schemas in the database; no superuser.
     """
-    with app.connect() as conn:
+    with app.connect(any_schema=True) as conn:
         done = installer.install(conn, corpus=not without_corpus)
         database = conn.info.dbname
     if as_json:

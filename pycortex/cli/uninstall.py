@@ -22,7 +22,7 @@ __all__ = ["uninstall"]
 @pass_app
 def uninstall(app: App, force: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
     """
-    Remove everything that "pycortex install" made, all jobs included.
+    Remove what "pycortex install" made, all jobs included.
 
     All of it or nothing, in one transaction. Refuses while jobs are active, and when other objects
     stand in our schemas or are built on ours. Takes the upkeep off pg_cron, and drops those of the
@@ -30,7 +30,7 @@ def uninstall(app: App, force: bool, dry_run: bool, yes: bool, as_json: bool) ->
     """
     if not (dry_run or yes):
         need_somebody()
-    with app.connect() as conn:
+    with app.connect(any_schema=True) as conn:
         database = conn.info.dbname
         if not (dry_run or yes):
             _ask(conn, force=force)

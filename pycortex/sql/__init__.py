@@ -29,6 +29,7 @@ from pycortex.sql.readers import (
     list_recent,
     list_runners,
     metrics,
+    schema_version,
     status_counts,
 )
 from pycortex.sql.upkeep import (
@@ -87,6 +88,7 @@ __all__ = [
     "rerun_job",
     "retire_runner",
     "schedule_maintenance",
+    "schema_version",
     "set_running",
     "spawn_analyze",
     "spawn_job",

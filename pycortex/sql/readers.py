@@ -33,6 +33,7 @@ __all__ = [
     "list_recent",
     "list_runners",
     "metrics",
+    "schema_version",
     "status_counts",
 ]
 
@@ -89,6 +90,11 @@ def status_counts(
 def db_now(conn: Connection[Any]) -> datetime:
     """Return the database's time, which is the one that counts; aware."""
     return scalar(conn, "db_now", _same)
+
+
+def schema_version(conn: Connection[Any]) -> str:
+    """Return the name of the newest migration that the database has seen."""
+    return scalar(conn, "schema_version", str)
 
 
 def cron_entry(conn: Connection[Any]) -> str:

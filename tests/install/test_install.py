@@ -137,9 +137,12 @@ def test_is_the_same_whatever_the_database_prefers(empty_database, empty, databa
         ("schema", schema) for schema in ("other", empty.info.user)
     )
     for schema in ("other", empty.info.user, "public"):
-        assert empty.execute(
-            "select relname from pg_class where relnamespace = %s::regnamespace", [schema]
-        ).fetchall() == []
+        assert (
+            empty.execute(
+                "select relname from pg_class where relnamespace = %s::regnamespace", [schema]
+            ).fetchall()
+            == []
+        )
 
 
 def test_does_not_apply_migrations_again_under_another_search_path(empty_database, empty):
@@ -176,9 +179,7 @@ def test_can_leave_the_corpus_out_and_bring_it_later(empty):
     later = install(empty)
 
     assert absent
-    assert without.applied + later.applied == tuple(
-        sorted(without.applied) + sorted(later.applied)
-    )
+    assert without.applied + later.applied == tuple(sorted(without.applied) + sorted(later.applied))
     assert books(empty) == MIGRATIONS
     assert pending(empty) == []
 
@@ -199,19 +200,23 @@ def test_stores_percent_signs_and_dollar_quotes_as_they_are_written(empty, monke
     (replaced / "sql" / "internal" / "odd.sql").write_text(
         "create or replace function cortex.odd() returns text language plpgsql as $outer$\n"
         f"{body}$outer$;\n"
+        "comment on function cortex.odd() is 'odd';\n"
     )
     (replaced / "migrations" / "9000.odd.sql").write_text(
         "create table cortex.odd (pattern text not null default '100%; it''s :a');\n"
-        "create function cortex.odder() returns text language plpgsql as $$\n"
+        "create function public.odder() returns text language plpgsql as $$\n"
         f"declare v text := 'x;y'; {body}$$;\n"
         "comment on table cortex.odd is 'like ''x%'' ; and %s';\n"
+        "comment on function cortex.odder() is 'odder';\n"
     )
 
     install(empty)
 
     assert scalar(empty, BODY, ["cortex.odd()"]) == f"\n{body}"
-    assert scalar(empty, BODY, ["cortex.odder()"]) == f"\ndeclare v text := 'x;y'; {body}"
-    assert scalar(empty, "insert into cortex.odd default values returning pattern") == "100%; it's :a"
+    assert scalar(empty, BODY, ["public.odder()"]) == f"\ndeclare v text := 'x;y'; {body}"
+    assert (
+        scalar(empty, "insert into cortex.odd default values returning pattern") == "100%; it's :a"
+    )
     assert scalar(empty, "select obj_description('cortex.odd'::regclass)") == "like 'x%' ; and %s"
 
 
