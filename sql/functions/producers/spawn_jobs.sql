@@ -43,13 +43,15 @@ begin
             raise exception 'params number % is null', v_bad.place
                 using errcode = '22004', hint = 'Give a JSON object; {} for none.';
         end if;
-        perform cortex.check_spawn(
-            kind => spawn_jobs.kind,
-            actor => v_actor,
-            params => v_bad.params,
-            debounce_scope => null,
-            run_at => null
-        );
+        if jsonb_typeof(v_bad.params) <> 'object' then
+            raise exception 'params number % is a JSON %, not an object',
+                v_bad.place, jsonb_typeof(v_bad.params)
+                using errcode = '22023', hint = 'Wrap it: {"value": ...}.';
+        end if;
+        raise exception 'params number % holds % bytes',
+            v_bad.place, pg_column_size(jsonb_build_array(v_bad.params))
+            using errcode = '22023',
+            hint = 'At most 8388608 (8 MiB); keep bulk data in a table of its own and pass its key.';
     end if;
 
     select array_agg(gen_random_uuid()) into v_uuids
