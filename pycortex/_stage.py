@@ -15,7 +15,7 @@ from psycopg import Connection
 
 from pycortex.cli._jobs import JOB_COLUMNS, by_uuid, job_row
 from pycortex.cli._live import Source, follow, screen
-from pycortex.cli._output import is_terminal, out, paint, width
+from pycortex.cli._output import is_terminal, out, paint, width, wrapped
 from pycortex.cli._table import print_table
 from pycortex.cli.jobs import SHORT_BELOW
 from pycortex.database import URL_VARIABLE
@@ -49,14 +49,18 @@ class Stage:
             time.sleep(PAUSE)
         self._act += 1
         out()
-        out(click.style(f"{self._act}. {text}", bold=True))
+        out(click.style(wrapped(f"{self._act}. ", text, sys.stdout), bold=True))
         for command in commands:
             out(click.style(f"   {command}", dim=True))
+
+    def tell(self, text: str) -> None:
+        """Say something, over as many lines as it needs."""
+        out(wrapped("", text, sys.stdout))
 
     def claim(self, text: str, holds: object) -> None:
         """Say that *text* holds; or that it does not."""
         if holds:
-            out(f"{paint('ok', 'ok')}  {text}")
+            out(wrapped("ok  ", text, sys.stdout).replace("ok", paint("ok", "ok"), 1))
         else:
             self.broken.append(text)
             out(f"{paint('NOT SO', 'error')}  {text}")

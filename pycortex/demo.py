@@ -80,7 +80,7 @@ class _Demo(Stage):
             "select current_setting('server_version'), count(*) from pg_proc"
             " where pronamespace = 'cortex'::regnamespace"
         )
-        out(
+        self.tell(
             f"PostgreSQL {version}: {len(done.applied)} new migrations; "
             f"schema cortex has {routines} routines"
         )
@@ -130,7 +130,9 @@ class _Demo(Stage):
         )
         self.table(by_uuid(self.conn, [uuid]))
         created = sum(answer.created for answer in answers)
-        out(f"{len(answers)} answers name {1 + len(others)} uuid; {created} of them says created")
+        self.tell(
+            f"{len(answers)} answers name {1 + len(others)} uuid; {created} of them says created"
+        )
         self.claim(f"{CALLERS} callers made one job", not others and jobs == 1 and created == 1)
         return uuid
 
@@ -191,9 +193,9 @@ class _Demo(Stage):
             "A process that is killed can't say goodbye; its job is closed all the same",
             "$ kill -KILL the process that runs the job",
         )
-        out(
-            f"(For the demo a runner beats every {BEAT} s and is dead after {GRACE} s of silence;"
-            " as installed, 5 s and 30 s.)"
+        self.tell(
+            f"(For the demo a runner beats every {BEAT} s and is dead after {GRACE} s of silence; "
+            "as installed, 5 s and 30 s.)"
         )
         with self.process("demo_steady") as process:
             uuid = UUID(str(process.stdout and process.stdout.readline()).strip())
@@ -202,7 +204,7 @@ class _Demo(Stage):
             process.wait()
             out(f"killed process {process.pid}")
         [job] = self.until([uuid], over)
-        out(f"message: {job.message}")
+        self.tell(f"message: {job.message}")
         [seconds] = self.row(
             "select extract(epoch from j.finished_at - r.seen_at)::float8"
             " from cortex.jobs as j join cortex.runners as r on r.uuid = j.runner"
@@ -220,14 +222,14 @@ class _Demo(Stage):
             "A body that hangs in a live process is found by its silence",
             f"=> {limit};",
         )
-        out(f"(As installed, 2 hours. Here {SILENCE} s, for this kind only.)")
+        self.tell(f"(As installed, 2 hours; here {SILENCE} s, for this kind only.)")
         self.conn.execute(limit.encode())
         with self.process("demo_silent") as process:
             uuid = UUID(str(process.stdout and process.stdout.readline()).strip())
             [job] = self.until([uuid], over)
             alive = process.poll() is None
             process.kill()
-        out(f"message: {job.message}")
+        self.tell(f"message: {job.message}")
         self.claim(
             "interrupted, although its process was alive",
             job.status is JobStatus.INTERRUPTED and alive,

@@ -191,11 +191,11 @@ class Bars:
         mark = "…" if self._unicode else "..."
         wide = columns >= 100
         kind = clip(clean(job.kind), min(kinds, 14 if columns < 60 else 22), mark=mark)
-        text = Text(no_wrap=True, overflow="crop", end="")
+        text = Text(no_wrap=True, overflow="crop")
         if wide:
             text.append(f"{str(job.uuid)[:8]}  ", style="dim")
         text.append(f"{kind} ")
-        self._append_bar(text, job, 10 if columns < 60 else 20, colour)
+        self._append_bar(text, job, 8 if columns < 60 else 20, colour)
         done = percent(job)
         text.append(" " + ("" if done is None else f"{done}%").rjust(4), style=colour)
         if columns >= 60:

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -27,6 +28,7 @@ __all__ = [
     "say",
     "speaks_unicode",
     "width",
+    "wrapped",
 ]
 
 STATUS_COLOURS = {
@@ -98,6 +100,23 @@ def width(stream: IO[str] | None) -> int | None:
         return max(os.get_terminal_size(stream.fileno()).columns or 80, 10)
     except (OSError, ValueError):
         return shutil.get_terminal_size().columns
+
+
+def wrapped(prefix: str, text: str, stream: IO[str] | None) -> str:
+    """Write *text* behind *prefix*, over as many lines as the terminal needs, words kept whole."""
+    columns = width(stream)
+    if columns is None or cell_len(prefix) + cell_len(text) <= columns:
+        return prefix + text
+    indent = cell_len(prefix) if cell_len(prefix) * 3 <= columns else 2
+    lines = textwrap.wrap(
+        text,
+        columns - indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        initial_indent=" " * (cell_len(prefix) - indent),
+    )
+    first, *rest = lines or [""]
+    return f"\n{' ' * indent}".join([prefix + first.lstrip(), *rest])
 
 
 def paint(text: str, status: str) -> str:

@@ -1,11 +1,12 @@
 """One job, whole, for people."""
 
 import json
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 
 from pycortex.cli._jobs import percent, progress, span
-from pycortex.cli._output import clean, out, paint
+from pycortex.cli._output import clean, out, paint, wrapped
 from pycortex.models import Job, JobEvent
 
 __all__ = ["print_job"]
@@ -17,7 +18,7 @@ def print_job(job: Job, events: Sequence[JobEvent]) -> None:
     facts = [
         ("uuid", str(job.uuid)),
         ("kind", job.kind),
-        ("status", paint(job.status, job.status)),
+        ("status", job.status),
         ("progress", progress(job) + ("" if done is None else f"  {done}%")),
         ("message", job.message),
         ("actor", job.actor),
@@ -36,16 +37,18 @@ def print_job(job: Job, events: Sequence[JobEvent]) -> None:
     ]
     for name, value in facts:
         if value:
-            painted = value if name == "status" else clean(value)
-            out(f"{name:<9} {painted}")
+            if name == "status":
+                out(f"{name:<9} {paint(value, value)}")
+            else:
+                out(wrapped(f"{name:<9} ", clean(value), sys.stdout))
     if events:
         out()
         out("history")
         for event in events:
-            words = [_moment(event.at), paint(event.to_status, event.to_status)]
-            words += [clean(event.message)] if event.message else []
-            words += [f"(by {clean(event.actor)})"] if event.actor else []
-            out("  " + "  ".join(words))
+            words = f"  {clean(event.message)}" if event.message else ""
+            words += f"  (by {clean(event.actor)})" if event.actor else ""
+            line = wrapped(f"  {_moment(event.at)}  ", event.to_status + words, sys.stdout)
+            out(line.replace(event.to_status, paint(event.to_status, event.to_status), 1))
 
 
 def _json(value: object) -> str:

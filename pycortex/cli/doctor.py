@@ -1,9 +1,11 @@
 """doctor: one line per check, and what to do."""
 
+import sys
+
 import click
 
 from pycortex.cli._app import App, Command, pass_app
-from pycortex.cli._output import clean, out, paint, print_json
+from pycortex.cli._output import clean, out, paint, print_json, width, wrapped
 from pycortex.doctor import Level, examine
 
 __all__ = ["doctor"]
@@ -23,10 +25,13 @@ def doctor(app: App, as_json: bool) -> None:
         for check in examine(conninfo):
             found.append(check)
             if not as_json:
-                level = paint(f"{check.level:<7}", check.level)
-                out(f"{level}  {check.name:<10}  {clean(check.message)}")
+                prefix = f"{check.level:<7}  {check.name:<10}  "
+                line = wrapped(prefix, clean(check.message), sys.stdout)
+                out(line.replace(check.level, paint(check.level, check.level), 1))
                 if check.hint:
-                    out(f"{'':<21}{clean(check.hint)}")
+                    narrow = (width(sys.stdout) or 80) < 3 * len(prefix)
+                    indent = "  " if narrow else " " * len(prefix)
+                    out(wrapped(indent, clean(check.hint), sys.stdout))
     if as_json:
         print_json(found)
     if any(check.level is Level.ERROR for check in found):

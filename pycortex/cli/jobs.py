@@ -176,7 +176,12 @@ def print_counts(found: Sequence[StatusCount]) -> None:
     numbers: dict[str, dict[JobStatus, int]] = {}
     for row in found:
         numbers.setdefault(row.kind, {})[row.status] = row.jobs
-    columns = [Column("KIND", least=10), *(Column(name.upper(), right=True) for name in JobStatus)]
+    # Where room is short, a column of nothing but zeros goes first.
+    empty = {name for name in JobStatus if not any(row.get(name) for row in numbers.values())}
+    columns = [
+        Column("KIND", least=10),
+        *(Column(name.upper(), right=True, drop=int(name in empty)) for name in JobStatus),
+    ]
     print_table(
         columns,
         [[kind, *(str(row.get(name, 0)) for name in JobStatus)] for kind, row in numbers.items()],
