@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -15,8 +15,8 @@ from psycopg import Connection, Cursor
 from psycopg.abc import Buffer
 from psycopg.adapt import Transformer
 from psycopg.rows import RowMaker, tuple_row
-from psycopg.types.datetime import TimestamptzBinaryLoader, TimestamptzLoader
-from psycopg.types.json import JsonbLoader
+from psycopg.types.datetime import TimestamptzBinaryLoader
+from psycopg.types.json import JsonbBinaryLoader
 
 from pycortex.models import DebounceMode, InterruptPolicy, JobStatus, Verdict
 
@@ -42,25 +42,21 @@ LATEST = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 LONGEST_INTEGER = 4000
 """Digits. Python refuses to turn more than 4300 into an int, to bound its time."""
 
-SPANS = {"configuration", "kinds"}
-"""Views with intervals, whose text depends on the session's settings; read in binary."""
-
-CONVERT: dict[str, Callable[[Any], Any]] = {
+ENUMS: dict[str, type[StrEnum]] = {
     "status": JobStatus,
-    "from_status": lambda value: None if value is None else JobStatus(value),
+    "from_status": JobStatus,
     "to_status": JobStatus,
     "verdict": Verdict,
     "debounce_on": DebounceMode,
-    "on_interrupt": lambda value: InterruptPolicy(
-        value.decode() if isinstance(value, bytes) else value
-    ),
+    "on_interrupt": InterruptPolicy,
 }
+"""Columns that hold labels of an enum of ours."""
 
 
 def scalar(conn: Connection[Any], routine: str, type_: Callable[[Any], T], **arguments: Any) -> T:
     """Call a routine that returns one value."""
     [row] = _fetch(_execute(conn, _query(routine, _given(arguments)), arguments), _as_it_is)
-    return type_(row[0])
+    return type_(_text(row[0]))
 
 
 def column(conn: Connection[Any], routine: str, **arguments: Any) -> list[Any]:
@@ -101,7 +97,7 @@ def view(
         text += " where " + " and ".join(f"{column} = %({column})s" for column in where)
     if order_by:
         text += f" order by {order_by}"
-    cursor = _execute(conn, text.encode(), where, binary=name in SPANS)
+    cursor = _execute(conn, text.encode(), where)
     return _fetch(cursor, _maker(cursor, class_))
 
 
@@ -134,15 +130,14 @@ def _query(routine: str, names: tuple[str, ...]) -> bytes:
     return f"select * from {schema or 'cortex'}.{name}({listed})".encode()  # noqa: S608
 
 
-def _execute(
-    conn: Connection[Any], query: bytes, arguments: Arguments, *, binary: bool = False
-) -> Cursor[Any]:
+def _execute(conn: Connection[Any], query: bytes, arguments: Arguments) -> Cursor[Any]:
     # Not conn.cursor(): whatever row or cursor factory and JSON loader the connection's owner
-    # likes, a twin returns the same.
+    # likes, a twin returns the same. Binary, because moments and spans as text depend on what the
+    # session is set to.
     cursor: Cursor[Any] = Cursor(conn, row_factory=tuple_row)
     cursor.adapters.register_loader("jsonb", _JsonbLoader)
     return cursor.execute(
-        query, {name: _plain(value) for name, value in arguments.items()}, binary=binary
+        query, {name: _plain(value) for name, value in arguments.items()}, binary=True
     )
 
 
@@ -163,7 +158,7 @@ def _maker(cursor: Cursor[Any], class_: type[T]) -> Callable[[Sequence[Any]], T]
     # A newer schema may add columns at the end of a view; this class takes those that it knows.
     known = class_.__dataclass_fields__  # type: ignore[attr-defined]
     columns = [
-        (place, column.name, CONVERT.get(column.name))
+        (place, column.name, ENUMS.get(column.name))
         for place, column in enumerate(cursor.description or ())
         if column.name in known
     ]
@@ -171,8 +166,8 @@ def _maker(cursor: Cursor[Any], class_: type[T]) -> Callable[[Sequence[Any]], T]
     def make(values: Sequence[Any]) -> T:
         return class_(
             **{
-                name: values[place] if convert is None else convert(values[place])
-                for place, name, convert in columns
+                name: values[place] if enum is None else _label(values[place], enum)
+                for place, name, enum in columns
             }
         )
 
@@ -188,28 +183,26 @@ def _fetch(cursor: Cursor[Any], make: RowMaker[T]) -> list[T]:
         # A moment that Python can't hold, such as infinity. The call itself is done, and must not
         # be lost for that: read its rows again with loaders that clamp.
         cursor.adapters.register_loader("timestamptz", _ClampingLoader)
-        cursor.adapters.register_loader("timestamptz", _ClampingBinaryLoader)
         transformer = Transformer(cursor)
         transformer.set_pgresult(cursor.pgresult)
         rows = transformer.load_rows(0, cursor.pgresult.ntuples, _as_it_is)
     return [make(row) for row in rows]
 
 
+def _label(value: Any, enum: type[StrEnum]) -> StrEnum | None:
+    return None if value is None else enum(_text(value))
+
+
+def _text(value: Any) -> Any:
+    # The driver doesn't know our enums, and gives a binary label as bytes.
+    return value.decode() if isinstance(value, bytes) else value
+
+
 def _as_it_is(values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-class _ClampingLoader(TimestamptzLoader):
-    def load(self, data: Buffer) -> datetime:
-        try:
-            return super().load(data)
-        except psycopg.DataError:
-            text = bytes(data)
-            early = text.startswith(b"-") or text.endswith(b"BC")
-            return EARLIEST if early else LATEST
-
-
-class _ClampingBinaryLoader(TimestamptzBinaryLoader):
+class _ClampingLoader(TimestamptzBinaryLoader):
     def load(self, data: Buffer) -> datetime:
         try:
             return super().load(data)
@@ -239,5 +232,5 @@ def _fraction(text: str) -> float | Decimal:
     return number
 
 
-class _JsonbLoader(JsonbLoader):
+class _JsonbLoader(JsonbBinaryLoader):
     _loads = staticmethod(read_json)

@@ -61,7 +61,7 @@ def _hide_login(found: re.Match[str]) -> str:
 
 def with_defaults(conninfo: str = "", *, application_name: str = "") -> str:
     """
-    Add limits on every wait for the network, and a name, where the user gave none.
+    Add limits on every wait for the network, UTF-8, and a name, where the user gave none.
 
     What the user gave counts wherever it stands: in *conninfo*, in libpq's environment, in a
     service file.
@@ -83,6 +83,8 @@ def with_defaults(conninfo: str = "", *, application_name: str = "") -> str:
     if service:
         given |= _in_service(service)
     added = {name: value for name, value in DEFAULTS.items() if name not in given}
+    if "client_encoding" not in params:
+        added["client_encoding"] = "UTF8"  # Python's text may hold anything
     if application_name and "fallback_application_name" not in given:
         added["fallback_application_name"] = application_name
     return make_conninfo(conninfo, **added)

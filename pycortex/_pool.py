@@ -155,7 +155,8 @@ class Pool:
 
     def _log_notice(self, notice: Diagnostic) -> None:
         text = notice.message_primary or ""
-        if notice.severity_nonlocalized != "WARNING" or text in self._notices:
+        leaving = (notice.sqlstate or "").startswith("57P")  # the outage that follows is told
+        if notice.severity_nonlocalized != "WARNING" or leaving or text in self._notices:
             return
         if len(self._notices) < NOTICES:  # each once, not at every beat
             self._notices.add(text)
