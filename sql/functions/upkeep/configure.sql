@@ -2,7 +2,7 @@
 --
 -- Called by   an operator
 -- Raises      22023 an unknown name in reset, or values that don't go together, by name; nothing changes
--- Locks       the row of settings
+-- Locks       the row of settings, also against configure_kind
 
 create or replace function cortex.configure(
     stale_after interval default null,
@@ -28,9 +28,11 @@ as $$
 declare
     v_settings cortex.settings;
 begin
-    perform cortex.reset_columns(relation => 'cortex.settings', key => null, names => configure.reset);
-
     select s.* into v_settings from cortex.settings as s for update;
+    v_settings := jsonb_populate_record(
+        v_settings,
+        cortex.reset_values(relation => 'cortex.settings', names => configure.reset)
+    );
 
     v_settings.stale_after := coalesce(configure.stale_after, v_settings.stale_after);
     v_settings.run_timeout := coalesce(configure.run_timeout, v_settings.run_timeout);
@@ -45,7 +47,7 @@ begin
     v_settings.runner_beat := coalesce(configure.runner_beat, v_settings.runner_beat);
     v_settings.runner_grace := coalesce(configure.runner_grace, v_settings.runner_grace);
 
-    perform cortex.check_rules(rules => v_settings);
+    perform cortex.check_rules(rules => v_settings, kind => null);
 
     update cortex.settings as s
     set stale_after = v_settings.stale_after,
@@ -62,7 +64,8 @@ begin
         runner_grace = v_settings.runner_grace;
 
     -- A kind that leans on a default must still make sense.
-    perform cortex.check_rules(rules => cortex.rules(kind => k.name)) from cortex.kind as k;
+    perform cortex.check_rules(rules => cortex.rules(kind => k.name), kind => k.name)
+    from cortex.kind as k;
 end;
 $$;
 

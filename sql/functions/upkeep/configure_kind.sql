@@ -3,7 +3,7 @@
 -- Called by   an operator
 -- Raises      22004 kind is null, 22023 a bad kind, an unknown name in reset, or values that don't go
 --             together, by name; nothing changes
--- Locks       the kind's row
+-- Locks       the row of settings against configure, then the kind's row
 
 create or replace function cortex.configure_kind(
     kind text,
@@ -31,12 +31,14 @@ begin
         kind => configure_kind.kind, actor => '', params => '{}', debounce_scope => null, run_at => null
     );
 
+    -- What is right by the settings now must not be wrong by those that come.
+    select s.* into v_rules from cortex.settings as s for share;
     insert into cortex.kind (name) values (configure_kind.kind) on conflict do nothing;
-    perform cortex.reset_columns(
-        relation => 'cortex.kind', key => configure_kind.kind, names => configure_kind.reset
-    );
 
     select k.* into v_kind from cortex.kind as k where k.name = configure_kind.kind for update;
+    v_kind := jsonb_populate_record(
+        v_kind, cortex.reset_values(relation => 'cortex.kind', names => configure_kind.reset)
+    );
     v_kind.stale_after := coalesce(configure_kind.stale_after, v_kind.stale_after);
     v_kind.run_timeout := coalesce(configure_kind.run_timeout, v_kind.run_timeout);
     v_kind.queue_timeout := coalesce(configure_kind.queue_timeout, v_kind.queue_timeout);
@@ -46,7 +48,6 @@ begin
     v_kind.max_running := coalesce(configure_kind.max_running, v_kind.max_running);
     v_kind.keep := coalesce(configure_kind.keep, v_kind.keep);
 
-    v_rules := cortex.rules(kind => configure_kind.kind);
     v_rules.stale_after := coalesce(v_kind.stale_after, v_rules.stale_after);
     v_rules.run_timeout := coalesce(v_kind.run_timeout, v_rules.run_timeout);
     v_rules.queue_timeout := coalesce(v_kind.queue_timeout, v_rules.queue_timeout);
@@ -55,7 +56,7 @@ begin
     v_rules.on_interrupt := coalesce(v_kind.on_interrupt, v_rules.on_interrupt);
     v_rules.max_running := coalesce(v_kind.max_running, v_rules.max_running);
     v_rules.keep := coalesce(v_kind.keep, v_rules.keep);
-    perform cortex.check_rules(rules => v_rules);
+    perform cortex.check_rules(rules => v_rules, kind => configure_kind.kind);
 
     update cortex.kind as k
     set stale_after = v_kind.stale_after,
