@@ -67,6 +67,58 @@ begin
 end;
 $$;
 
+-- Where jobs run, take everything that is about to be replaced at once, before anything else. Others take
+-- a view and a table in either order, so taking them one by one could end in a deadlock; and a request
+-- that waits stops all who come after it. So each try is shorter than the server's deadlock_timeout, lets
+-- go of what it got, and comes again. Views first: most look before they write.
+
+do $$
+declare
+    v_patience constant interval := current_setting('lock_timeout')::interval;
+    v_start constant timestamptz := clock_timestamp();
+    v_views text[];
+    v_tables text;
+    v_view text;
+begin
+    select
+        array_agg(
+            format(
+                'alter view cortex.%I owner to %I', c.relname, pg_catalog.pg_get_userbyid(c.relowner)
+            )
+            order by c.relname
+        ) filter (where c.relkind = 'v'),
+        string_agg(format('cortex.%I', c.relname), ', ' order by c.relname) filter (where c.relkind = 'r')
+    into v_views, v_tables
+    from pg_catalog.pg_class as c
+    where c.relnamespace = to_regnamespace('cortex')
+        and c.relkind in ('r', 'v');
+
+    if v_views is null or v_tables is null then
+        return;
+    end if;
+
+    loop
+        begin
+            perform set_config('lock_timeout', '150ms', true);
+            -- Lock table would lock what a view reads as well, the system's tables among it. To give a
+            -- view to whom it belongs locks the view, and changes nothing.
+            foreach v_view in array v_views loop
+                execute v_view;
+            end loop;
+            execute format('lock table %s in access exclusive mode', v_tables);
+            exit;
+        exception when lock_not_available then
+            if v_patience > '0' and clock_timestamp() - v_start > v_patience then
+                raise;
+            end if;
+        end;
+        perform pg_sleep(0.05 + random() * 0.1);
+    end loop;
+
+    perform set_config('lock_timeout', extract(epoch from v_patience) * 1000 || 'ms', true);
+end;
+$$;
+
 comment on schema cortex is 'Background jobs: one row is one job (pycortex).';
 
 -- The tables of yoyo-migrations, as its version 2 would create them, but with times in timestamptz.

@@ -33,8 +33,10 @@ def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
 
 
 @contextmanager
-def waiting(observer: Connection[Any], conn: Connection[Any], call: Callable[[], T]) -> Iterator[Future[T]]:
-    """Start *call*, which uses *conn*, and go on once *observer* sees that session wait for a lock."""
+def waiting(
+    observer: Connection[Any], conn: Connection[Any], call: Callable[[], T]
+) -> Iterator[Future[T]]:
+    """Start *call*, which uses *conn*, and go on once *observer* sees it wait for a lock."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(call)
         try:

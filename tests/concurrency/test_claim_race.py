@@ -1,4 +1,4 @@
-"""Many workers take from one queue: every job once, in order, and never two of a scope at a time."""
+"""Many workers take from one queue: every job once, in order, never two of a scope at a time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def test_gives_200_jobs_to_8_processes_once_each(database, committed):
     assert codes == [0] * 8
     assert len(ran) == 200
     assert {job for job, _ in ran} == jobs
-    assert scalar(committed.conn, "select count(*) from cortex.job where status = 'succeeded'") == 200
+    assert (
+        scalar(committed.conn, "select count(*) from cortex.job where status = 'succeeded'") == 200
+    )
     assert_invariants(committed.conn)
 
 
@@ -163,7 +165,7 @@ def test_takes_a_job_that_waits_no_more_only_once(connect, committed):
 
 
 def test_never_runs_two_of_a_scope_side_by_side(database, committed):
-    """Claimers, starters, finishers and spawners on five scopes; the history must show no overlap."""
+    """Claimers, starters, finishers and spawners on five scopes: the history shows no overlap."""
     runner = committed.make_runner()
 
     def hammer(conn: Connection[Any], seed: int) -> int:
@@ -173,8 +175,12 @@ def test_never_runs_two_of_a_scope_side_by_side(database, committed):
             what = dice.random()
             if what < 0.4:
                 conn.execute(
-                    "select cortex.spawn_job('race', debounce_scope => %s::jsonb, debounce_on => %s)",
-                    [f'{{"scope": {dice.randrange(5)}}}', dice.choice(["queued", "queued", "active"])],
+                    "select cortex.spawn_job("
+                    "'race', debounce_scope => %s::jsonb, debounce_on => %s)",
+                    [
+                        f'{{"scope": {dice.randrange(5)}}}',
+                        dice.choice(["queued", "queued", "active"]),
+                    ],
                 )
             elif what < 0.7:
                 mine += claim(conn, runner, dice.randint(1, 3))
@@ -183,7 +189,10 @@ def test_never_runs_two_of_a_scope_side_by_side(database, committed):
                     "select j.uuid from cortex.jobs as j where j.status = 'queued' limit 1"
                 ).fetchone()
                 if row and retried(
-                    conn, lambda row=row: scalar(conn, "select cortex.set_running(%s, %s)", [row[0], runner])
+                    conn,
+                    lambda row=row: scalar(
+                        conn, "select cortex.set_running(%s, %s)", [row[0], runner]
+                    ),
                 ):
                     mine.append(row[0])
             elif mine:
@@ -194,7 +203,9 @@ def test_never_runs_two_of_a_scope_side_by_side(database, committed):
         return len(mine)
 
     with sessions(database, 8, autocommit=True) as conns:
-        at_once([lambda conn=conn, seed=seed: hammer(conn, seed) for seed, conn in enumerate(conns)])
+        at_once(
+            [lambda conn=conn, seed=seed: hammer(conn, seed) for seed, conn in enumerate(conns)]
+        )
 
     assert scalar(committed.conn, "select count(*) from cortex.job where attempt > 0") > 20
     assert_invariants(committed.conn)

@@ -14,7 +14,9 @@ from tests.concurrency.parallel import at_once, retried, scalar, sessions, waiti
 
 FINISH = "select cortex.finish_job(%s, %s, message => %s, attempt => 1)"
 STATUS = "select j.status, j.message from cortex.job as j where j.uuid = %s"
-EVENTS = "select e.from_status, e.to_status from cortex.job_events as e where e.job = %s order by e.at"
+EVENTS = (
+    "select e.from_status, e.to_status from cortex.job_events as e where e.job = %s order by e.at"
+)
 
 REAPERS = {
     "reap_stale": "select cortex.reap_stale()",
@@ -138,7 +140,10 @@ def test_the_same_finish_twice_at_once_is_one_event(connect, committed):
         job = committed.make_job("running")
 
         answers = at_once(
-            [lambda conn=conn, job=job: scalar(conn, FINISH, [job, "succeeded", "done"]) for conn in conns]
+            [
+                lambda conn=conn, job=job: scalar(conn, FINISH, [job, "succeeded", "done"])
+                for conn in conns
+            ]
         )
 
         assert answers == [True, True]
@@ -168,7 +173,10 @@ def test_of_two_starters_at_once_exactly_one_starts(connect, committed):
         job = committed.make_job("queued")
 
         answers = at_once(
-            [lambda conn=conn, job=job: scalar(conn, "select cortex.set_running(%s)", [job]) for conn in conns]
+            [
+                lambda conn=conn, job=job: scalar(conn, "select cortex.set_running(%s)", [job])
+                for conn in conns
+            ]
         )
 
         assert sorted(answers) == [False, False, False, True]
@@ -210,7 +218,10 @@ def test_ten_upkeeps_at_once_do_it_once(database, committed):
             conn.row_factory = namedtuple_row
             conn.execute("set lock_timeout = '5s'")
         reports = at_once(
-            [lambda conn=conn: conn.execute("select * from cortex.maintain()").fetchone() for conn in conns]
+            [
+                lambda conn=conn: conn.execute("select * from cortex.maintain()").fetchone()
+                for conn in conns
+            ]
         )
 
     assert any(report.ran for report in reports)
@@ -258,7 +269,9 @@ def test_upkeep_and_reaper_go_round_rows_that_somebody_holds(connect, committed)
 
 def test_reaper_finds_the_stale_one_behind_many_that_are_exempt(committed):
     """Case A06, with a limit that no calendar holds."""
-    committed.conn.execute("select cortex.configure_kind('patient', stale_after => '170000000 years')")
+    committed.conn.execute(
+        "select cortex.configure_kind('patient', stale_after => '170000000 years')"
+    )
     for _ in range(60):
         committed.make_job("running", kind="patient", silent_for="300 days")
     stale = committed.make_job("running", silent_for="3 hours")
@@ -297,7 +310,8 @@ def test_reaper_ends_the_others_when_somebody_elses_trigger_minds_one(committed)
 def test_interrupted_attempt_that_waits_again_keeps_its_late_finisher_out(connect, committed):
     """Case B03: requeued and claimed again while the first attempt still runs."""
     committed.conn.execute(
-        "select cortex.configure_kind('test', max_attempts => 3, on_interrupt => 'requeue', backoff => '0')"
+        "select cortex.configure_kind("
+        "'test', max_attempts => 3, on_interrupt => 'requeue', backoff => '0')"
     )
     runner = committed.make_runner()
     job = committed.make_job("running", silent_for="3 hours")

@@ -80,7 +80,8 @@ class Caller:
 
     def spawn_many(self) -> None:
         for (job,) in self.call(
-            "select cortex.spawn_jobs(%s, array['{}', '{}', '{}']::jsonb[])", self.dice.choice(KINDS)
+            "select cortex.spawn_jobs(%s, array['{}', '{}', '{}']::jsonb[])",
+            self.dice.choice(KINDS),
         ):
             self.jobs.append((job, 1))
 
@@ -145,7 +146,11 @@ class Caller:
         self.call("select cortex.interrupt_orphans(%s)", self.maybe(self.runner(), 0.9))
 
     def purge(self) -> None:
-        self.call("select cortex.purge_jobs(%s::interval, %s)", "500 milliseconds", self.dice.choice([1, 50]))
+        self.call(
+            "select cortex.purge_jobs(%s::interval, %s)",
+            "500 milliseconds",
+            self.dice.choice([1, 50]),
+        )
 
     def maintain(self) -> None:
         self.call("select ran from cortex.maintain()")
@@ -170,7 +175,8 @@ class Caller:
 
     def weighted(self) -> list[tuple[Callable[[], None], int]]:
         return [
-            (self.spawn, 20), (self.claim, 15), (self.start, 10), (self.step, 15), (self.finish, 15),
+            (self.spawn, 20), (self.claim, 15), (self.start, 10), (self.step, 15),
+            (self.finish, 15),
             (self.cancel, 4), (self.rerun, 2), (self.spawn_many, 1), (self.read, 4), (self.beat, 4),
             (self.come_and_go, 1), (self.reap, 4), (self.sweep, 1), (self.purge, 2),
             (self.maintain, 3), (self.configure, 1), (self.nonsense, 1),
@@ -199,16 +205,20 @@ class Caller:
         return self.told
 
 
-def soak(database: str, observer: Connection[Any], levels: list[IsolationLevel], seconds: float) -> Counter[str]:
+def soak(
+    database: str, observer: Connection[Any], levels: list[IsolationLevel], seconds: float
+) -> Counter[str]:
     """Let eight sessions call at random; what they were told."""
     seed = os.environ.get("PYCORTEX_SOAK_SEED") or str(random.SystemRandom().getrandbits(32))
     print(f"seed {seed}")
     observer.execute(
-        "select cortex.configure_kind('retried', max_attempts => 3, on_interrupt => 'requeue', backoff => '0')"
+        "select cortex.configure_kind("
+        "'retried', max_attempts => 3, on_interrupt => 'requeue', backoff => '0')"
     )
     observer.execute("select cortex.configure_kind('limited', max_running => 2)")
     runners = [
-        scalar(observer, "select cortex.register_runner('soak', 'test.invalid', 1)") for _ in range(4)
+        scalar(observer, "select cortex.register_runner('soak', 'test.invalid', 1)")
+        for _ in range(4)
     ]
     with sessions(database, SESSIONS) as conns:
         callers = []
@@ -237,7 +247,11 @@ def test_any_order_of_calls_ends_well_in_read_committed(database, connect):
 
 def test_any_order_of_calls_ends_well_in_all_isolation_levels(database, connect):
     observer = connect(autocommit=True)
-    levels = [IsolationLevel.READ_COMMITTED, IsolationLevel.REPEATABLE_READ, IsolationLevel.SERIALIZABLE]
+    levels = [
+        IsolationLevel.READ_COMMITTED,
+        IsolationLevel.REPEATABLE_READ,
+        IsolationLevel.SERIALIZABLE,
+    ]
 
     told = soak(database, observer, levels, SECONDS / 3)
 

@@ -1,4 +1,4 @@
-"""Who lives: the session that holds a lease, the age of the last beat, and whom a sweep may touch."""
+"""Who lives: the session that holds a lease, the age of the last beat; and whom a sweep touches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ LEASE = "select r.lease from cortex.runner as r where r.uuid = %s"
 LEASES = """
     select count(*) from pg_catalog.pg_locks as l
     where l.locktype = 'advisory' and l.classid = cortex.lock_space()::oid
-        and l.database = (select d.oid from pg_catalog.pg_database as d where d.datname = current_database())
+        and l.database = (
+            select d.oid from pg_catalog.pg_database as d where d.datname = current_database()
+        )
 """
 
 
@@ -31,7 +33,8 @@ def register(conn: Connection[Any]) -> UUID:
 
 def fall_silent(conn: Connection[Any], runner: UUID, ago: str = "1 hour") -> None:
     conn.execute(
-        "update cortex.runner set seen_at = clock_timestamp() - %s::interval where uuid = %s", [ago, runner]
+        "update cortex.runner set seen_at = clock_timestamp() - %s::interval where uuid = %s",
+        [ago, runner],
     )
 
 
@@ -39,7 +42,9 @@ def end_session(observer: Connection[Any], pid: int) -> None:
     """End a session from outside, as a crash of its process would, and wait until it has gone."""
     observer.execute("select pg_terminate_backend(%s)", [pid])
     wait_until(
-        lambda: not observer.execute("select 1 from pg_stat_activity where pid = %s", [pid]).fetchone(),
+        lambda: (
+            not observer.execute("select 1 from pg_stat_activity where pid = %s", [pid]).fetchone()
+        ),
         what=f"session {pid} has ended",
     )
 
@@ -120,9 +125,7 @@ def test_the_lock_of_somebody_else_is_no_lease(connect, committed):
     """Another library, or another session, holds the very same number."""
     runner = committed.make_runner(alive=False)
     lease = scalar(committed.conn, LEASE, [runner])
-    connect(autocommit=True).execute(
-        "select pg_advisory_lock(cortex.lock_space(), %s)", [lease]
-    )
+    connect(autocommit=True).execute("select pg_advisory_lock(cortex.lock_space(), %s)", [lease])
 
     assert scalar(committed.conn, ALIVE, [runner]) is False
 
@@ -264,15 +267,24 @@ def test_hears_in_its_beat_of_the_job_that_somebody_ended(connect, committed):
 def test_locks_of_other_libraries_block_nothing(connect, committed, number):
     """Case H08: both forms of a key, and what hashtext makes of likely names."""
     library = connect(autocommit=True)
-    for key in (number, -number, f"hashtext('cortex{number or ''}')", f"hashtext('maintain{number or ''}')"):
-        library.execute(f"select pg_advisory_lock({key}), pg_advisory_lock({key}::integer, {number})")
+    for key in (
+        number,
+        -number,
+        f"hashtext('cortex{number or ''}')",
+        f"hashtext('maintain{number or ''}')",
+    ):
+        library.execute(
+            f"select pg_advisory_lock({key}), pg_advisory_lock({key}::integer, {number})"
+        )
     caller = connect(autocommit=True)
     caller.execute("set lock_timeout = '2s'")
 
     runner = register(caller)
     caller.execute("select cortex.spawn_job('test', debounce_scope => '{}')")
     caller.execute("select cortex.configure_kind('test', max_running => 1)")
-    claimed = caller.execute("select uuid from cortex.claim_jobs(%s, array['test'])", [runner]).fetchall()
+    claimed = caller.execute(
+        "select uuid from cortex.claim_jobs(%s, array['test'])", [runner]
+    ).fetchall()
     ran = scalar(caller, "select ran from cortex.maintain()")
     caller.execute(KEEP, [runner])
     caller.execute("select cortex.retire_runner(%s)", [runner])

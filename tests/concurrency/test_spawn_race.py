@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +24,6 @@ from tests.concurrency.parallel import (
     sessions,
     waiting,
 )
-from tests.factories import Factory
 
 SPAWN = """
     select s.uuid, s.created
@@ -35,12 +35,18 @@ ACTIVE = """
 """
 CALLS = 200
 ROUNDS = 20
-LEVELS = [IsolationLevel.READ_COMMITTED, IsolationLevel.REPEATABLE_READ, IsolationLevel.SERIALIZABLE]
+LEVELS = [
+    IsolationLevel.READ_COMMITTED,
+    IsolationLevel.REPEATABLE_READ,
+    IsolationLevel.SERIALIZABLE,
+]
 FIXED_SNAPSHOT = LEVELS[1:]
 
 Spawned = tuple[UUID, bool]
 level = pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name.lower())
-fixed_snapshot = pytest.mark.parametrize("level", FIXED_SNAPSHOT, ids=lambda level: level.name.lower())
+fixed_snapshot = pytest.mark.parametrize(
+    "level", FIXED_SNAPSHOT, ids=lambda level: level.name.lower()
+)
 
 
 def spawn(conn: Connection[Any], scope: Any, mode: str = "active") -> Spawned:
@@ -63,10 +69,8 @@ def crowd(
         for number in numbers:
             dice = random.Random(f"{seed} {number}")
             if dice.random() < rolls_back:
-                try:
+                with suppress(psycopg.errors.SerializationFailure):
                     spawn(conn, scope, mode(dice))
-                except psycopg.errors.SerializationFailure:
-                    pass
                 conn.rollback()
             else:
                 chosen = mode(dice)
@@ -75,7 +79,10 @@ def crowd(
 
     hands = dealt(range(CALLS), len(conns))
     told = at_once(
-        [lambda conn=conn, hand=hand: calls(conn, hand) for conn, hand in zip(conns, hands, strict=True)]
+        [
+            lambda conn=conn, hand=hand: calls(conn, hand)
+            for conn, hand in zip(conns, hands, strict=True)
+        ]
     )
     return [answer for answers in told for answer in answers]
 
@@ -162,17 +169,22 @@ def test_keeps_the_rules_of_a_scope_when_modes_are_mixed(crowd_at, observer, lev
         for _ in range(60):
             for status in ("running", "queued"):
                 row = mover.execute(
-                    "select j.uuid from cortex.job as j where j.kind = 'race' and j.status = %s", [status]
+                    "select j.uuid from cortex.job as j where j.kind = 'race' and j.status = %s",
+                    [status],
                 ).fetchone()
                 mover.commit()
                 if row is None:
                     continue
                 if status == "queued":
-                    retried(mover, lambda row=row: mover.execute("select cortex.set_running(%s)", row))
+                    retried(
+                        mover, lambda row=row: mover.execute("select cortex.set_running(%s)", row)
+                    )
                 else:
                     retried(
                         mover,
-                        lambda row=row: mover.execute("select cortex.finish_job(%s, 'succeeded')", row),
+                        lambda row=row: mover.execute(
+                            "select cortex.finish_job(%s, 'succeeded')", row
+                        ),
                     )
         return []
 
@@ -188,7 +200,13 @@ def test_keeps_the_rules_of_a_scope_when_modes_are_mixed(crowd_at, observer, lev
         ]
 
     answers = at_once(
-        [move, *(lambda conn=conn, hand=hand: spawn_all(conn, hand) for conn, hand in zip(conns, hands, strict=True))]
+        [
+            move,
+            *(
+                lambda conn=conn, hand=hand: spawn_all(conn, hand)
+                for conn, hand in zip(conns, hands, strict=True)
+            ),
+        ]
     )
 
     told = [answer for answer in answers for answer in answer]
@@ -279,12 +297,16 @@ def test_gives_no_follow_up_that_ended_since_the_snapshot(connect, committed, ob
 
 
 @fixed_snapshot
-def test_gives_no_ended_follow_up_either_when_it_reaps_a_zombie(connect, committed, observer, level):
+def test_gives_no_ended_follow_up_either_when_it_reaps_a_zombie(
+    connect, committed, observer, level
+):
     caller = connect()
     caller.isolation_level = level
     runner = committed.make_runner()
     committed.make_job("running", kind="race", debounce_scope={}, silent_for="3 hours")
-    committed.make_job("queued", kind="race", debounce_scope={}, debounce_on="queued", runner=runner)
+    committed.make_job(
+        "queued", kind="race", debounce_scope={}, debounce_on="queued", runner=runner
+    )
     caller.execute(ACTIVE, [Jsonb({})])
     observer.execute("select cortex.retire_runner(%s)", [runner])
 
@@ -307,7 +329,9 @@ def test_never_hangs_on_a_job_that_ends_at_the_same_moment(connect, committed, o
         (uuid, created), _ = at_once(
             [
                 lambda scope=scope: retried(caller, lambda: spawn(caller, scope)),
-                lambda old=old: finisher.execute("select cortex.finish_job(%s, 'succeeded')", [old]),
+                lambda old=old: finisher.execute(
+                    "select cortex.finish_job(%s, 'succeeded')", [old]
+                ),
             ]
         )
 
@@ -332,15 +356,17 @@ def test_gives_no_zombie_that_the_reaper_is_closing(connect, committed, observer
 
     assert created
     assert observer.execute(ACTIVE, [Jsonb({})]).fetchall() == [(uuid,)]
-    assert observer.execute("select status from cortex.job where uuid = %s", [zombie]).fetchone() == (
-        "interrupted",
-    )
+    assert observer.execute(
+        "select status from cortex.job where uuid = %s", [zombie]
+    ).fetchone() == ("interrupted",)
     assert_invariants(observer)
 
 
 @level
 @pytest.mark.parametrize("fate", ["commit", "rollback"])
-def test_gives_no_zombie_that_another_caller_is_replacing(connect, committed, observer, level, fate):
+def test_gives_no_zombie_that_another_caller_is_replacing(
+    connect, committed, observer, level, fate
+):
     rival, caller = connect(), connect()
     caller.isolation_level = level
     committed.make_job("running", kind="race", debounce_scope={}, silent_for="3 hours")
@@ -382,7 +408,9 @@ def test_lets_a_job_live_that_steps_after_all(connect, committed, observer):
 
 
 @level
-def test_replaces_a_zombie_once_for_a_crowd_of_callers_and_reapers(crowd_at, observer, committed, level):
+def test_replaces_a_zombie_once_for_a_crowd_of_callers_and_reapers(
+    crowd_at, observer, committed, level
+):
     """Case D06: the crashed job's key is free at once, for one of the callers."""
     conns = crowd_at(level)
     reapers, callers = conns[:4], conns[4:24]
@@ -396,7 +424,10 @@ def test_replaces_a_zombie_once_for_a_crowd_of_callers_and_reapers(crowd_at, obs
         told = at_once(
             [
                 *(lambda conn=conn: reap(conn) for conn in reapers),
-                *(lambda conn=conn, scope=scope: retried(conn, lambda: spawn(conn, scope)) for conn in callers),
+                *(
+                    lambda conn=conn, scope=scope: retried(conn, lambda: spawn(conn, scope))
+                    for conn in callers
+                ),
             ]
         )[len(reapers) :]
 

@@ -114,7 +114,7 @@ def test_uses_the_callers_session_and_leaves_it_as_it_was(empty):
     ],
 )
 def test_is_the_same_whatever_the_database_prefers(empty_database, empty, database, setting):
-    """Cases M11 and I06: settings of the database or the role, with a schema named after the user."""
+    """Cases M11 and I06: what the database sets, with a schema named after the user."""
     with psycopg.connect(database, autocommit=True) as usual:
         expected = catalogue(usual)
     for schema in ("other", empty.info.user):
@@ -204,7 +204,7 @@ def test_stores_percent_signs_and_dollar_quotes_as_they_are_written(empty, monke
     )
     (replaced / "migrations" / "9000.odd.sql").write_text(
         "create table cortex.odd (pattern text not null default '100%; it''s :a');\n"
-        "create function public.odder() returns text language plpgsql as $$\n"
+        "create function cortex.odder() returns text language plpgsql as $$\n"
         f"declare v text := 'x;y'; {body}$$;\n"
         "comment on table cortex.odd is 'like ''x%'' ; and %s';\n"
         "comment on function cortex.odder() is 'odder';\n"
@@ -213,7 +213,7 @@ def test_stores_percent_signs_and_dollar_quotes_as_they_are_written(empty, monke
     install(empty)
 
     assert scalar(empty, BODY, ["cortex.odd()"]) == f"\n{body}"
-    assert scalar(empty, BODY, ["public.odder()"]) == f"\ndeclare v text := 'x;y'; {body}"
+    assert scalar(empty, BODY, ["cortex.odder()"]) == f"\ndeclare v text := 'x;y'; {body}"
     assert (
         scalar(empty, "insert into cortex.odd default values returning pattern") == "100%; it's :a"
     )
@@ -237,7 +237,7 @@ def test_migrations_are_plain_ascii():
 
 
 def test_the_script_keeps_the_same_books():
-    """yoyo hashes a migration's name; the script must agree, or the next version applies it twice."""
+    """yoyo hashes a migration's name; if the script didn't, the next install would repeat it."""
     text = script()
 
     for name in MIGRATIONS:
