@@ -22,7 +22,7 @@ begin
             'cortex_jobs_active',
             'Jobs that wait or run.',
             cortex.prometheus_labels(kind => c.kind, status => c.status),
-            c.jobs::double precision
+            c.jobs::numeric
         from cortex.status_counts(hours => 1) as c
         where c.status in ('queued', 'running')
         union all
@@ -31,7 +31,7 @@ begin
             'cortex_jobs_finished_last_hour',
             'Jobs that ended in the last hour.',
             cortex.prometheus_labels(kind => c.kind, status => c.status),
-            c.jobs::double precision
+            c.jobs::numeric
         from cortex.status_counts(hours => 1) as c
         where c.status not in ('queued', 'running')
         union all
@@ -40,7 +40,7 @@ begin
             'cortex_oldest_ready_seconds',
             'How long the oldest job that anybody may take has been ready.',
             '',
-            extract(epoch from v_now - min(j.run_at))::double precision
+            extract(epoch from v_now - min(j.run_at))
         from cortex.job as j
         where j.status = 'queued'
             and j.runner is null
@@ -51,7 +51,7 @@ begin
             'cortex_oldest_heartbeat_seconds',
             'How long the most silent running job has been silent.',
             '',
-            extract(epoch from v_now - min(j.updated_at))::double precision
+            extract(epoch from v_now - min(j.updated_at))
         from cortex.job as j
         where j.status in ('queued', 'running')
             and j.status = 'running'
@@ -61,7 +61,7 @@ begin
             'cortex_last_maintenance_seconds',
             'How long ago the upkeep last ran.',
             '',
-            extract(epoch from v_now - u.last_run_at)::double precision
+            extract(epoch from v_now - u.last_run_at)
         from cortex.upkeep as u
         union all
         select
@@ -69,7 +69,7 @@ begin
             'cortex_runners_alive',
             'Runners that live.',
             '',
-            count(*)::double precision
+            count(*)::numeric
         from cortex.runners as r
         where r.retired_at is null
             and r.alive
@@ -79,7 +79,8 @@ begin
             s.place,
             format(e'# HELP %s %s\n# TYPE %s gauge\n', s.name, s.help, s.name)
             || string_agg(
-                format(e'%s%s %s\n', s.name, s.labels, s.value), '' order by s.labels
+                -- A clock that went back makes no age below zero.
+                format(e'%s%s %s\n', s.name, s.labels, greatest(s.value, 0)), '' order by s.labels
             ) as lines
         from sample as s
         where s.value is not null
