@@ -36,9 +36,8 @@ def conn(
     yield conn
     conn.rollback()
     conn.isolation_level = None
-    conn.autocommit = True
-    conn.execute("discard all")
-    conn.autocommit = False
+    conn.execute("select pg_advisory_unlock_all()")
+    conn.rollback()
 
 
 @pytest.fixture
