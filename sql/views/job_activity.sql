@@ -1,6 +1,7 @@
 -- What the sessions of running jobs do at this moment, as PostgreSQL itself reports it.
 --
--- Of sessions of other roles one sees what pg_stat_activity shows: little without pg_read_all_stats.
+-- Of sessions of other roles one sees what pg_stat_activity shows: without pg_read_all_stats their pid,
+-- and not even when they began.
 
 create or replace view cortex.job_activity as
 select
@@ -18,7 +19,8 @@ select
     p.total
 from cortex.job as j
 join pg_catalog.pg_stat_activity as a
-    on a.pid = j.backend_pid and a.backend_start = j.backend_start
+    on a.pid = j.backend_pid
+    and (a.backend_start = j.backend_start or a.backend_start is null)
 left join (
     select
         i.pid,
