@@ -11,8 +11,10 @@ select
     a.state,
     a.wait_event_type,
     a.wait_event,
-    greatest(extract(epoch from cortex.clock() - a.query_start), 0)::double precision
-        as query_seconds,
+    case
+        when a.query_start is not null
+            then greatest(extract(epoch from cortex.clock() - a.query_start), 0)
+    end::double precision as query_seconds,
     p.command,
     p.phase,
     p.done,
