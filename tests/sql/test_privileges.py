@@ -7,6 +7,7 @@ import pytest
 from psycopg import sql
 
 from tests.conftest import fresh_name
+from tests.factories import make_job
 from tests.sql.asking import rows, value
 from tests.sql.logins import login
 from tests.test_parity import AUDIENCES, EXCEPTIONS, LADDER
@@ -158,6 +159,17 @@ def test_write_down_who_was_logged_in(server, dbname):
         events = "select actor, role from cortex.job_events where job = %s"
         assert rows(conn, events, [job]) == [{"actor": "ada", "role": conn.info.user}]
         conn.rollback()
+
+
+def test_let_a_reader_close_zombies_by_listing(server, dbname):
+    """Whoever may look sees the truth, and needs no right to write for it."""
+    with server.connect(dbname) as owner:
+        zombie = make_job(owner, "running", silent_for="3 hours")
+
+    with login(server, dbname, "cortex_reader") as url, psycopg.connect(url) as conn:
+        listed = rows(conn, "select uuid, status from cortex.list_recent()")
+
+    assert {"uuid": zombie, "status": "interrupted"} in listed
 
 
 def test_hold_for_every_sequence_table_and_routine_that_there_is(server, dbname):

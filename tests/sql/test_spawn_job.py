@@ -124,6 +124,13 @@ def test_leaves_no_trace_when_its_transaction_rolls_back(conn):
     assert len(table_of(conn)) == 1
 
 
+def test_refuses_to_write_in_a_read_only_transaction(conn):
+    conn.execute("set transaction read only")
+
+    with refused(conn, "25006"):
+        conn.execute(SPAWN)
+
+
 def test_works_from_a_trigger(conn):
     conn.execute("create temp table document (name text)")
     conn.execute(

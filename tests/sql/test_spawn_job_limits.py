@@ -96,6 +96,27 @@ def test_refuses_larger_params(conn):
     assert table_of(conn) == []
 
 
+@pytest.mark.parametrize("argument", ["params", "debounce_scope"])
+def test_never_sees_what_is_nested_too_deeply(conn, argument):
+    """E08: the server's own limit; nothing is left running or written."""
+    nested = '{"x": ' + "[" * 20_000 + "]" * 20_000 + "}"
+
+    with refused(conn, "54001"):
+        spawn(conn, kind="test", **{argument: nested})
+
+    assert table_of(conn) == []
+
+
+def test_keeps_a_number_of_a_hundred_thousand_digits(conn):
+    """E08."""
+    job = spawn(conn, kind="test", params='{"x": 1e100000}')
+
+    assert (
+        value(conn, "select length(params->>'x') from cortex.jobs where uuid = %s", [job])
+        == 100_001
+    )
+
+
 def test_is_not_fooled_by_params_that_are_stored_compressed(conn):
     """E08: a value that comes from a table may be a hundred times smaller there."""
     conn.execute("create temp table source (params jsonb)")
