@@ -117,6 +117,7 @@ class Bodies:
     def stop(self) -> None:
         """Start nothing more."""
         self._later.stop()
+        self._writer.stop()
         self._executor.shutdown(wait=False, cancel_futures=True)
         for ticket in tuple(self._tickets.values()):
             if ticket.progress is None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg import Connection
-from psycopg.errors import Diagnostic
+from psycopg.errors import Diagnostic, ReadOnlySqlTransaction
 from psycopg.pq import TransactionStatus
 
 from pycortex._call import scalar
@@ -32,8 +32,8 @@ NOTICES = 100
 
 def is_away(error: BaseException) -> bool:
     """Whether an error says that the database can't be reached now, rather than that it refused."""
-    if isinstance(error, psycopg.InterfaceError | TimeoutError):
-        return True
+    if isinstance(error, psycopg.InterfaceError | ReadOnlySqlTransaction | TimeoutError):
+        return True  # read-only: a primary that is one no more
     state = error.sqlstate if isinstance(error, psycopg.OperationalError) else "?"
     return state is None or state[:2] in {"08", "53"} or state[:3] == "57P"
 
@@ -114,6 +114,9 @@ class Pool:
                 conn.add_notice_handler(self._log_notice)
             try:
                 yield conn, reused
+            except ReadOnlySqlTransaction:
+                conn.close()  # a new one may find the server that is the primary now
+                raise
             finally:
                 self._put_back(conn)
         finally:
@@ -139,7 +142,7 @@ class Pool:
 
     def _put_back(self, conn: Connection[Any]) -> None:
         with suppress(psycopg.Error):
-            if conn.info.transaction_status != TransactionStatus.IDLE:
+            if not conn.closed and conn.info.transaction_status != TransactionStatus.IDLE:
                 conn.rollback()
         now = time.monotonic()
         with self._lock:

@@ -40,7 +40,8 @@ class StepWriter:
         self._waiting: dict[JobProgress, list[threading.Event]] = {}
         self._delay: dict[JobProgress, float] = {}
         self._changed = threading.Condition()
-        start_thread(self._run, "pycortex-steps")
+        self._running = False
+        self._stopped = False
 
     def schedule(
         self, progress: JobProgress, due: float, written: threading.Event | None = None
@@ -50,6 +51,15 @@ class StepWriter:
             self._due[progress] = min(due, self._due.get(progress, due))
             if written is not None:
                 self._waiting.setdefault(progress, []).append(written)
+            if not self._running:
+                self._running = True
+                start_thread(self._run, "pycortex-steps")
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """Let the thread end when nothing is due; a body that still runs starts another."""
+        with self._changed:
+            self._stopped = True
             self._changed.notify()
 
     def forget(self, progress: JobProgress) -> None:
@@ -91,20 +101,23 @@ class StepWriter:
         progress._hear(verdict)
 
     def _run(self) -> None:
-        while True:
-            progress, waiting = self._next()
+        while (found := self._next()) is not None:
+            progress, waiting = found
             try:
                 self._write_or_retry(progress)
             finally:
                 for event in waiting:
                     event.set()
-            del progress
+            del progress, found
 
-    def _next(self) -> tuple[JobProgress, list[threading.Event]]:
+    def _next(self) -> tuple[JobProgress, list[threading.Event]] | None:
         with self._changed:
             while True:
                 now = time.monotonic()
                 first = min(self._due.items(), key=lambda item: item[1], default=None)
+                if first is None and self._stopped:
+                    self._running = False
+                    return None
                 if first is None:
                     self._changed.wait()
                 elif first[1] > now:

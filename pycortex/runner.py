@@ -74,7 +74,7 @@ class Runner:
                 raise ValueError(f"{label} is {value}; give seconds, from 0 up")
         if not poll_interval > 0:
             raise ValueError(f"poll_interval is {poll_interval}; give seconds, above 0")
-        self.name = name or Path(sys.argv[0]).name or "python"
+        self.name = name or _program()
         self.max_workers = max_workers
         self.grace = grace
         self._step_interval = step_interval
@@ -306,6 +306,11 @@ class Runner:
             logger.warning("runner %s shut down, left %d jobs", self.name, self._lease.left)
         else:
             logger.info("runner %s shut down", self.name)
+
+
+def _program() -> str:
+    name = Path(sys.argv[0]).name if sys.argv else ""
+    return name[:200] if name and not name.startswith("-") else "python"
 
 
 _runners: weakref.WeakSet[Runner] = weakref.WeakSet()

@@ -100,6 +100,20 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(proxy, runner, committed):
     assert committed.conn.execute("select count(*) from cortex.jobs").fetchone() == (2,)
 
 
+def test_a_commit_that_stays_uncertain_raises_and_its_job_is_cancelled(
+    proxy, runner, committed, monkeypatch
+):
+    monkeypatch.setattr("pycortex._spawn.SETTLE_LIMIT", 0)
+    runner.spawn("test", lambda progress: 1).wait(20)
+    proxy.lose_answer_to(b"COMMIT")
+
+    with pytest.raises(psycopg.OperationalError):
+        runner.spawn("uncertain", lambda progress: 2)
+
+    row = "select status from cortex.jobs where kind = 'uncertain'"
+    wait_until(lambda: committed.conn.execute(row).fetchall() == [("cancelled",)])
+
+
 def test_a_connection_that_is_cut_before_the_commit_costs_one_more_try(proxy, runner, committed):
     runner.spawn("test", lambda progress: 1).wait(20)
     proxy.lose_answer_to(b"spawn_job")
@@ -147,9 +161,26 @@ def test_all_connections_cut_at_once_cost_nothing(proxy, runner):
     assert (job.status, job.progress_current) == (JobStatus.SUCCEEDED, 5)
 
 
+def test_a_primary_that_is_one_no_more_is_left_for_the_new_one(runner, proxy, committed):
+    """H12."""
+    [name] = committed.conn.execute("select current_database()").fetchone()
+    read_only = f"alter database {name} set default_transaction_read_only = "
+    gate = Gate()
+    handle = runner.spawn("test", gate)
+    gate.wait_entered()
+    committed.conn.execute(read_only + "on")
+    proxy.cut()
+    gate.open()
+    wait_until(lambda: "finish" in runner._outage._parts)
+
+    committed.conn.execute(read_only + "off")
+
+    assert handle.wait(20).result == "passed"
+
+
 def test_a_lease_that_is_terminated_once_is_taken_again(new_runner, committed, caplog):
     """A08."""
-    sql.configure(committed.conn, runner_beat="100 ms", runner_grace="300 ms")
+    sql.configure(committed.conn, runner_beat="200 ms", runner_grace="2 s")
     runner = new_runner()
     gate = Gate()
     handle = runner.spawn("test", gate)
@@ -160,8 +191,8 @@ def test_a_lease_that_is_terminated_once_is_taken_again(new_runner, committed, c
     committed.conn.execute("select pg_terminate_backend(%s)", [old])
 
     wait_until(lambda: any(pid != old for (pid,) in committed.conn.execute(holder).fetchall()))
-    until = time.monotonic() + 1
-    while time.monotonic() < until:  # three graces
+    until = time.monotonic() + 3
+    while time.monotonic() < until:  # longer than its grace
         sql.maintain(committed.conn)
         assert handle.job().status is JobStatus.RUNNING
         time.sleep(0.05)
