@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,13 +9,14 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.conftest import fresh_name
 from tests.servers import Server
 
 
 @contextmanager
 def login(server: Server, dbname: str, member_of: str | None = None) -> Iterator[str]:
     """The URL at which a new role, member of *member_of* alone, logs in to *dbname*."""
-    name = f"pycortex_{os.getpid()}_{member_of or 'nobody'}"
+    name = fresh_name(member_of or "nobody")
     with server.connect() as conn:
         known = {role for (role,) in conn.execute("select rolname from pg_roles")}
         if member_of is not None and member_of not in known:
