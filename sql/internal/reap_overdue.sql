@@ -54,13 +54,21 @@ begin
             j.status = 'queued'
             and not j.pinned
             and v_now - j.run_at > p.queue_timeout
-            -- A follow-up waits for the job before it, not for somebody to take it.
+            -- A follow-up waits for the job before it, and only then for somebody to take it.
             and not exists (
                 select
                 from cortex.job as before
                 where before.kind = j.kind
                     and before.debounce_scope = j.debounce_scope
                     and before.status = 'running'
+            )
+            and not exists (
+                select
+                from cortex.job as before
+                where before.kind = j.kind
+                    and before.debounce_scope = j.debounce_scope
+                    and before.finished_at > v_now - least(p.queue_timeout, '1000 years')
+                    and before.started_at is not null
             )
         );
 
