@@ -17,6 +17,7 @@ from pycortex._log import Outage, brief, logger
 from pycortex._pool import is_away, open_connection
 from pycortex._threads import start_thread
 from pycortex._version import check_version
+from pycortex._watch import Watch
 from pycortex.errors import RunnerNotFound
 from pycortex.models import RunnerJob
 
@@ -24,6 +25,10 @@ __all__ = ["Lease"]
 
 FIRST_DELAY, LAST_DELAY = 0.1, 5.0
 """Seconds between tries to reach the database again; the last well below the grace of a runner."""
+
+
+LIMIT = 10.0
+"""Seconds that a call may take, well below the grace too."""
 
 
 class Lease:
@@ -39,11 +44,13 @@ class Lease:
         conninfo: str,
         name: str,
         outage: Outage,
+        watch: Watch,
         hear: Callable[[Sequence[RunnerJob]], None],
     ) -> None:
         self._conninfo = conninfo
         self._name = name
         self._outage = outage
+        self._watch = watch
         self._hear = hear
         self._stop = threading.Event()
         self._over = threading.Event()
@@ -61,7 +68,7 @@ class Lease:
             psycopg.OperationalError: The database can't be reached.
             OlderSchema: Its schema is too old for this package.
         """
-        conn = open_connection(self._conninfo)
+        conn = open_connection(self._conninfo, self._watch)
         try:
             check_version(conn)
         except BaseException:
@@ -86,8 +93,9 @@ class Lease:
 
     def _register(self, conn: Connection[Any]) -> None:
         try:
-            self.uuid = sql.register_runner(conn, self._name, socket.gethostname(), os.getpid())
-            self.beat = sql.configuration(conn).runner_beat.total_seconds()
+            with self._watch.limit(conn, LIMIT):
+                self.uuid = sql.register_runner(conn, self._name, socket.gethostname(), os.getpid())
+                self.beat = sql.configuration(conn).runner_beat.total_seconds()
         except BaseException:
             conn.close()
             raise
@@ -123,7 +131,9 @@ class Lease:
     def _beat_once(self) -> None:
         conn = self._connection()
         try:
-            jobs = sql.keep_runner(conn, self.uuid)
+            with self._watch.limit(conn, LIMIT):
+                jobs = sql.keep_runner(conn, self.uuid)
+                self.beat = sql.configuration(conn).runner_beat.total_seconds()
         except RunnerNotFound:
             if self._stop.is_set():
                 return
@@ -131,7 +141,6 @@ class Lease:
             self._register(conn)
             return
         self._hear(jobs)
-        self.beat = sql.configuration(conn).runner_beat.total_seconds()
 
     def _retire(self) -> None:
         # As long as somebody waits for the outcome; afterwards the process may go any moment.
@@ -157,7 +166,7 @@ class Lease:
 
     def _connection(self) -> Connection[Any]:
         if self._conn is None or self._conn.closed:
-            self._conn = open_connection(self._conninfo)
+            self._conn = open_connection(self._conninfo, self._watch)
         return self._conn
 
     def _drop(self) -> None:

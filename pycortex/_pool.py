@@ -16,10 +16,17 @@ from psycopg.pq import TransactionStatus
 
 from pycortex._call import scalar
 from pycortex._log import logger
+from pycortex._watch import Watch
 
 __all__ = ["Pool", "is_away", "open_connection"]
 
 T = TypeVar("T")
+
+OPEN_LIMIT = 10.0
+"""Seconds for the first question to a new connection."""
+
+CALL_LIMIT = 60.0
+"""Seconds that a call may take; a spawn waits that long for another one of its scope to commit."""
 
 WAIT = 30.0
 """Seconds to wait for a free connection."""
@@ -38,7 +45,7 @@ def is_away(error: BaseException) -> bool:
     return state is None or state[:2] in {"08", "53"} or state[:3] == "57P"
 
 
-def open_connection(conninfo: str) -> Connection[Any]:
+def open_connection(conninfo: str, watch: Watch) -> Connection[Any]:
     """
     Open an autocommit connection, with prepared statements unless a pooler stands between.
 
@@ -48,7 +55,9 @@ def open_connection(conninfo: str) -> Connection[Any]:
     conn = psycopg.connect(conninfo, autocommit=True, prepare_threshold=None)
     try:
         # A pooler that gives every transaction another session shows here.
-        if scalar(conn, "pg_catalog.pg_backend_pid", int) == conn.info.backend_pid:
+        with watch.limit(conn, OPEN_LIMIT):
+            direct = scalar(conn, "pg_catalog.pg_backend_pid", int) == conn.info.backend_pid
+        if direct:
             conn.prepare_threshold = 2
     except BaseException:
         conn.close()
@@ -64,31 +73,35 @@ class Pool:
     again at once. Still usable when closed: then each call opens its own connection.
     """
 
-    def __init__(self, conninfo: str, *, size: int) -> None:
+    def __init__(self, conninfo: str, watch: Watch, *, size: int) -> None:
         self._conninfo = conninfo
+        self._watch = watch
         self._free = threading.BoundedSemaphore(size)
         self._idle: list[tuple[float, Connection[Any]]] = []
         self._lock = threading.Lock()
         self._closed = False
         self._notices: set[str] = set()
 
-    def run(self, work: Callable[[Connection[Any]], T]) -> T:
+    def run(self, work: Callable[[Connection[Any]], T], *, limit: float | None = None) -> T:
         """
         Do *work* with a connection; it must be safe to repeat.
 
         A connection that broke while it lay idle doesn't count: work is done again with a new one.
+
+        Args:
+            limit: Seconds that it may take; CALL_LIMIT by default.
 
         Raises:
             psycopg.OperationalError: The database can't be reached.
         """
         reused = False
         try:
-            with self._lend() as (conn, reused):
+            with self._lend(limit=limit) as (conn, reused):
                 return work(conn)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             if not reused or not is_away(error):
                 raise
-        with self.connection(new=True) as conn:
+        with self._lend(new=True, limit=limit) as (conn, _):
             return work(conn)
 
     @contextmanager
@@ -103,17 +116,20 @@ class Pool:
             yield conn
 
     @contextmanager
-    def _lend(self, *, new: bool = False) -> Iterator[tuple[Connection[Any], bool]]:
+    def _lend(
+        self, *, new: bool = False, limit: float | None = None
+    ) -> Iterator[tuple[Connection[Any], bool]]:
         if not self._free.acquire(timeout=WAIT):
             raise psycopg.OperationalError(f"no connection of the runner was free for {WAIT:g} s")
         try:
             conn = None if new else self._take()
             reused = conn is not None
             if conn is None:
-                conn = open_connection(self._conninfo)
+                conn = open_connection(self._conninfo, self._watch)
                 conn.add_notice_handler(self._log_notice)
             try:
-                yield conn, reused
+                with self._watch.limit(conn, CALL_LIMIT if limit is None else limit):
+                    yield conn, reused
             except ReadOnlySqlTransaction:
                 conn.close()  # a new one may find the server that is the primary now
                 raise

@@ -24,6 +24,10 @@ FIRST_DELAY, LAST_DELAY = 0.25, 2.0
 """Seconds between tries to write a step that failed."""
 
 
+LIMIT = 10.0
+"""Seconds that a write may take; the database itself gives up on a locked row after 2."""
+
+
 class StepWriter:
     """
     Writes each job's latest step when it is due.
@@ -93,7 +97,8 @@ class StepWriter:
                         total,
                         message=_text(message),
                         attempt=progress.attempt,
-                    )
+                    ),
+                    limit=LIMIT,
                 )
             except JobNotFound:
                 verdict = Verdict.STOP

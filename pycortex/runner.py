@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -15,16 +13,21 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from pycortex import _spawn, sql
+from psycopg import Connection
+
+from pycortex import _spawn
 from pycortex._bodies import Bodies
 from pycortex._conninfo import with_defaults
+from pycortex._goodbye import remember
 from pycortex._lease import Lease
-from pycortex._log import Outage, brief, logger
+from pycortex._log import Outage, logger
 from pycortex._outcome import Body
-from pycortex._pool import Pool, is_away, open_connection
+from pycortex._pool import Pool, open_connection
 from pycortex._steps import StepWriter
 from pycortex._threads import DaemonExecutor, start_thread
 from pycortex._ticket import Ticket
+from pycortex._upkeep import Upkeep
+from pycortex._watch import Watch
 from pycortex.handle import JobHandle
 from pycortex.models import DebounceMode, Job, RunnerJob
 from pycortex.registry import check_body
@@ -81,7 +84,8 @@ class Runner:
         self._poll_interval = poll_interval
         self._conninfo = with_defaults(conninfo, application_name=f"pycortex {self.name}"[:63])
         self._outage = Outage(logger)
-        self._pool = Pool(self._conninfo, size=max_workers + 4)
+        self._watch = Watch()
+        self._pool = Pool(self._conninfo, self._watch, size=max_workers + 4)
         self._starting = threading.Lock()
         self._pid: int | None = None
         self._lease: Lease
@@ -221,22 +225,26 @@ class Runner:
 
     def _start(self) -> None:
         self._check_usable()
-        lease = Lease(self._conninfo, self.name, self._outage, self._hear)
+        lease = Lease(self._conninfo, self.name, self._outage, self._watch, self._hear)
         lease.register()
         self._bodies = Bodies(
             self._pool,
             DaemonExecutor(self.max_workers),
             StepWriter(self._pool, self._outage, self._step_interval),
             self._outage,
-            lambda: open_connection(self._conninfo),
+            self._open,
             poll_interval=self._poll_interval,
         )
         self._lease = lease
         self._pid = os.getpid()
-        _remember(self)
+        remember(self)
         lease.start()
-        start_thread(self._keep_up, "pycortex-upkeep")
+        upkeep = Upkeep(self._pool, self._outage, lambda: lease.beat, self._closing)
+        start_thread(upkeep.run, "pycortex-upkeep")
         logger.info("runner %s registered as %s", self.name, lease.uuid)
+
+    def _open(self) -> Connection[Any]:
+        return open_connection(self._conninfo, self._watch)
 
     def _hear(self, jobs: Sequence[RunnerJob]) -> None:
         self._bodies.hear(jobs)
@@ -273,25 +281,6 @@ class Runner:
         self._bodies.reserve(ticket)
         self._bodies.launch(ticket, job.uuid)
 
-    def _keep_up(self) -> None:
-        complained = False
-        while True:
-            try:
-                done = self._pool.run(sql.maintain)
-            except Exception as error:  # noqa: BLE001 - tried again at the next beat
-                if is_away(error):
-                    self._outage.failed("upkeep", error)
-                elif not complained:
-                    complained = True
-                    logger.warning("upkeep failed, will try on: %s", brief(error))
-            else:
-                self._outage.over("upkeep")
-                complained = False
-                if done.stale or done.orphaned:
-                    logger.info("upkeep closed %d stale, %d orphaned", done.stale, done.orphaned)
-            if self._closing.wait(self._lease.beat):
-                return
-
     def _leave(self, grace: float) -> None:
         self._bodies.wait(lambda: self._deadline - time.monotonic())
         told = self._lease.stop(
@@ -311,22 +300,3 @@ class Runner:
 def _program() -> str:
     name = Path(sys.argv[0]).name if sys.argv else ""
     return name[:200] if name and not name.startswith("-") else "python"
-
-
-_runners: weakref.WeakSet[Runner] = weakref.WeakSet()
-
-
-def _remember(runner: Runner) -> None:
-    """See to it that a forgotten runner says goodbye when the interpreter ends."""
-    if not _runners:
-        atexit.unregister(_shut_down_all)
-        atexit.register(_shut_down_all)
-    _runners.add(runner)
-
-
-def _shut_down_all() -> None:
-    runners = tuple(_runners)
-    for runner in runners:
-        runner._hurry(runner.grace)  # all at once, not one after the other
-    for runner in runners:
-        runner.shutdown()

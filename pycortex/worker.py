@@ -12,7 +12,7 @@ from psycopg import Connection
 
 from pycortex import _call, registry, sql
 from pycortex._log import brief, logger
-from pycortex._pool import is_away, open_connection
+from pycortex._pool import is_away
 from pycortex._threads import start_thread
 from pycortex.errors import RunnerNotFound
 from pycortex.models import Job, JobStatus
@@ -25,6 +25,10 @@ FIRST_DELAY, LAST_DELAY = 0.1, 5.0
 
 GLANCE = 0.2
 """Seconds after which a waiting worker looks whether it shall stop."""
+
+
+LIMIT, ASK_EVERY = 10.0, 30.0
+"""Seconds that a call of the listener may take, and between two proofs that somebody is there."""
 
 
 class Worker:
@@ -181,17 +185,26 @@ class _Ear:
         delay = FIRST_DELAY
         while not self._stop.is_set():
             try:
-                with open_connection(self._runner._conninfo) as conn:
-                    _call.listen(conn, "cortex_queue")
+                with self._runner._open() as conn:
+                    with self._runner._watch.limit(conn, LIMIT):
+                        _call.listen(conn, "cortex_queue")
                     self._runner._outage.over("listen")
                     delay = FIRST_DELAY
                     self._wake.set()  # what came in while nobody listened
-                    while not self._stop.is_set():
-                        for _ in conn.notifies(timeout=1.0, stop_after=1):
-                            self._wake.set()
+                    self._listen(conn)
             except Exception as error:  # noqa: BLE001 - polling goes on meanwhile
                 if self._stop.is_set():
                     return
                 self._runner._outage.failed("listen", error)
                 self._stop.wait(delay)
                 delay = min(2 * delay, LAST_DELAY)
+
+    def _listen(self, conn: Connection[Any]) -> None:
+        asked = time.monotonic()
+        while not self._stop.is_set():
+            for _ in conn.notifies(timeout=1.0, stop_after=1):
+                self._wake.set()
+            if time.monotonic() - asked > ASK_EVERY:
+                with self._runner._watch.limit(conn, LIMIT):
+                    conn.execute(b"")
+                asked = time.monotonic()

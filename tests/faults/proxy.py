@@ -20,8 +20,8 @@ class Proxy:
         self._params = conninfo_to_dict(conninfo)
         self._target = (str(self._params["host"]), int(str(self._params["port"])))
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self._open = threading.Event()
-        self._open.set()
+        self._open = True
+        self._epoch = 0
         self._ends: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._lose: bytes | None = None
@@ -35,13 +35,19 @@ class Proxy:
         return to_url(self._params | {"host": "127.0.0.1", "port": port} | params)
 
     def fall_silent(self) -> None:
-        """Swallow what comes in, as a network that drops packets does."""
-        self._open.clear()
+        """Swallow what comes in, on the connections that there are and on new ones."""
+        self._open = False
+        self._epoch += 1
+
+    def listen(self) -> None:
+        """Forward again, for new connections; those that lost something stay silent."""
+        self._epoch += 1
+        self._open = True
 
     def speak(self) -> None:
         """Forward again, for new connections; those that lost something are cut."""
         self.cut()
-        self._open.set()
+        self.listen()
 
     def lose_answer_to(self, statement: bytes) -> None:
         """Let the next request with *statement* in it through, and cut instead of answering."""
@@ -55,8 +61,7 @@ class Proxy:
     def close(self) -> None:
         """End it all."""
         _shut(self._listener)
-        self._open.set()
-        self.cut()
+        self.speak()
         for thread in self._threads:
             thread.join(10)
         for end in (self._listener, *self._ends):
@@ -89,6 +94,11 @@ class _Link:
     def __init__(self, proxy: Proxy, client: socket.socket, server: socket.socket) -> None:
         self.proxy, self.client, self.server = proxy, client, server
         self.lossy = False
+        self.epoch = proxy._epoch
+
+    @property
+    def speaks(self) -> bool:
+        return self.proxy._open and self.epoch == self.proxy._epoch
 
     def requests(self) -> None:
         with contextlib.suppress(OSError):
@@ -112,11 +122,11 @@ class _Link:
 
     def _read(self, source: socket.socket) -> Iterator[bytes]:
         while data := source.recv(65536):
-            if self.proxy._open.is_set():
+            if self.speaks:
                 yield data
 
     def _end(self) -> None:
-        if self.proxy._open.is_set():
+        if self.speaks or self.epoch < self.proxy._epoch:
             _shut(self.client)
             _shut(self.server)
 

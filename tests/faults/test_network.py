@@ -7,13 +7,11 @@ import time
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 import pycortex
 from pycortex import JobStatus, Runner, Worker, registry, sql
 from tests.faults.proxy import Proxy
 from tests.runners import Gate
-from tests.servers import to_url
 from tests.waiting import wait_until
 
 
@@ -60,6 +58,31 @@ def test_a_silent_network_holds_no_body_and_a_shutdown_only_for_its_limit(proxy,
     assert stepped - began < 2
     assert ended - stepped < 0.2 + 5 + 1
     gate.open()
+
+
+def test_connections_that_fell_silent_are_given_up_and_replaced(
+    proxy, committed, monkeypatch, caplog
+):
+    """H03: the other side acknowledges and says nothing, for ever."""
+    for place in ("_pool.CALL_LIMIT", "_pool.OPEN_LIMIT", "_steps.LIMIT", "_lease.LIMIT"):
+        monkeypatch.setattr(f"pycortex.{place}", 1.0)
+    sql.configure(committed.conn, runner_beat="100 ms", runner_grace="30 s")
+    with Runner(proxy.url(connect_timeout=2), grace=0, poll_interval=0.05) as runner:
+        gate = Gate()
+        handle = runner.spawn("test", gate)
+        progress = gate.wait_entered()
+        progress.step(1)
+
+        proxy.fall_silent()
+        progress.step(2, flush=True)
+        wait_until(lambda: "can't reach the database" in caplog.text)
+        proxy.listen()  # to new connections; the old ones never speak again
+
+        wait_until(lambda: sql.find_job(committed.conn, handle.uuid).progress_current == 2)
+        before = sql.list_runners(committed.conn)[0].seen_at
+        wait_until(lambda: sql.list_runners(committed.conn)[0].seen_at > before)
+        gate.open()
+        assert handle.wait(20).result == "passed"
 
 
 def test_an_answer_that_is_lost_at_the_end_does_not_end_the_job_twice(proxy, runner, committed):
@@ -176,126 +199,3 @@ def test_a_primary_that_is_one_no_more_is_left_for_the_new_one(runner, proxy, co
     committed.conn.execute(read_only + "off")
 
     assert handle.wait(20).result == "passed"
-
-
-def test_a_lease_that_is_terminated_once_is_taken_again(new_runner, committed, caplog):
-    """A08."""
-    sql.configure(committed.conn, runner_beat="200 ms", runner_grace="2 s")
-    runner = new_runner()
-    gate = Gate()
-    handle = runner.spawn("test", gate)
-    gate.wait_entered()
-    holder = "select pid from pg_locks where locktype = 'advisory' and granted and objid > 0"
-    [(old,)] = committed.conn.execute(holder).fetchall()
-
-    committed.conn.execute("select pg_terminate_backend(%s)", [old])
-
-    wait_until(lambda: any(pid != old for (pid,) in committed.conn.execute(holder).fetchall()))
-    until = time.monotonic() + 3
-    while time.monotonic() < until:  # longer than its grace
-        sql.maintain(committed.conn)
-        assert handle.job().status is JobStatus.RUNNING
-        time.sleep(0.05)
-    gate.open()
-    assert handle.wait(20).status is JobStatus.SUCCEEDED
-    assert [r.levelname for r in caplog.records if r.levelname in ("WARNING", "ERROR")] == [
-        "WARNING"
-    ]
-
-
-def test_a_listener_that_is_terminated_hears_again(new_runner, committed, monkeypatch):
-    """H09."""
-    monkeypatch.setattr(registry, "_bodies", {})
-    pycortex.job("test")(lambda progress: 1)
-    stop = threading.Event()
-    thread = threading.Thread(target=Worker(new_runner(), poll_interval=3600).run, args=[stop])
-    thread.start()
-    ears = (
-        "select pid from pg_stat_activity where query like 'listen %%'"
-        " and datname = current_database()"
-    )
-
-    for _ in range(10):
-        [(ear,)] = wait_until(lambda: committed.conn.execute(ears).fetchall())
-        committed.conn.execute("select pg_terminate_backend(%s)", [ear])
-        wait_for_success(committed.conn, sql.spawn_job(committed.conn, "test").uuid)
-
-    stop.set()
-    thread.join(20)
-    assert not thread.is_alive()
-
-
-def test_a_runner_that_somebody_retired_registers_anew(new_runner, committed):
-    sql.configure(committed.conn, runner_beat="50 ms", runner_grace="1 s")
-    runner = new_runner()
-    old = runner.uuid
-
-    sql.retire_runner(committed.conn, old)
-
-    wait_until(lambda: runner.uuid != old)
-    assert runner.spawn("test", lambda progress: 1).wait(20).runner == runner.uuid
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "default_transaction_isolation = 'serializable'",
-        "default_transaction_isolation = 'repeatable read'",
-        "statement_timeout = '2s'",
-        "lock_timeout = '100ms'",
-        "idle_in_transaction_session_timeout = '100ms'",
-        "datestyle = 'German, DMY'",
-        "intervalstyle = 'iso_8601'",
-        "timezone = 'America/St_Johns'",
-        "search_path = 'nowhere'",
-        "client_encoding = 'LATIN1'",
-    ],
-)
-def test_a_role_with_settings_of_its_own_runs_jobs(database, committed, new_runner, setting):
-    """H06."""
-    name = f"cortex_test_{committed.conn.info.backend_pid}"
-    committed.conn.execute(f"create role {name} login superuser")
-    try:
-        committed.conn.execute(f"alter role {name} set {setting}")
-        runner = new_runner(to_url(conninfo_to_dict(database) | {"user": name}))
-        handles = [
-            runner.spawn(
-                "test", lambda progress: progress.step(1, 2, "Ω") or "ü", params={"é": "Ω"}
-            )
-            for _ in range(5)
-        ]
-        assert {handle.wait(20).result for handle in handles} == {"ü"}
-        runner.shutdown(0)
-    finally:
-        committed.conn.execute(f"drop role {name}")
-
-
-def test_too_many_connections_are_named_and_waited_for(database, committed, new_runner, caplog):
-    """H14."""
-    name = f"cortex_test_{committed.conn.info.backend_pid}"
-    committed.conn.execute(f"create role {name} login in role cortex_admin connection limit 3")
-    conninfo = to_url(conninfo_to_dict(database) | {"user": name})
-    runner = new_runner(conninfo)
-    gate = Gate()
-    handle = runner.spawn("test", gate)
-    gate.wait_entered()
-    runner._pool.close()  # so that the end needs a connection that isn't to be had
-    greedy = [psycopg.connect(conninfo), psycopg.connect(conninfo)]
-    with pytest.raises(psycopg.OperationalError, match="too many connections"):
-        psycopg.connect(conninfo)
-
-    gate.open()
-    wait_until(lambda: "too many connections" in caplog.text)
-    for conn in greedy:
-        conn.close()
-
-    assert handle.wait(20).result == "passed"
-    runner.shutdown(0)
-    wait_until(
-        lambda: (
-            not committed.conn.execute(
-                "select from pg_stat_activity where usename = %s", [name]
-            ).fetchall()
-        )
-    )
-    committed.conn.execute(f"drop role {name}")
