@@ -166,7 +166,7 @@ def _maker(cursor: Cursor[Any], class_: type[T]) -> Callable[[Sequence[Any]], T]
     def make(values: Sequence[Any]) -> T:
         return class_(
             **{
-                name: values[place] if enum is None else _label(values[place], enum)
+                name: _text(values[place]) if enum is None else _label(values[place], enum)
                 for place, name, enum in columns
             }
         )

@@ -68,7 +68,10 @@ class EmbeddedServer:
     @property
     def is_new(self) -> bool:
         """Whether no cluster has been made in the folder yet."""
-        return not (self.data / "PG_VERSION").exists()
+        try:
+            return not (self.data / "PG_VERSION").exists()
+        except OSError:
+            return False  # entering the context says what is wrong
 
     @property
     def conninfo(self) -> str:

@@ -113,11 +113,22 @@ def resolve(url: str | None = None, *, environ: Mapping[str, str] | None = None)
 
 
 def default_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """Where the embedded server lives when nobody says otherwise."""
+    """
+    Tell where the embedded server lives when nobody says otherwise.
+
+    Raises:
+        DatabaseUrlError: This user has no home folder.
+    """
     environ = os.environ if environ is None else environ
     home = environ.get("XDG_DATA_HOME", "")
     # The XDG rules: a path that is not absolute is to be ignored.
-    data = Path(home) if home.startswith("/") else Path.home() / ".local" / "share"
+    try:
+        data = Path(home) if home.startswith("/") else Path.home() / ".local" / "share"
+    except RuntimeError as error:
+        raise DatabaseUrlError(
+            "no database is named, and there is no home folder for the embedded server",
+            f"set --database-url, {URL_VARIABLE} or HOME",
+        ) from error
     return data / "pycortex"
 
 

@@ -17,7 +17,7 @@ from psycopg.errors import Diagnostic
 
 from pycortex._conninfo import with_defaults
 from pycortex._version import check_version
-from pycortex.cli._errors import INTERRUPTED, explain
+from pycortex.cli._errors import INTERRUPTED, REFUSED, explain
 from pycortex.cli._output import clean, paint, prepare_streams, say
 from pycortex.database import URL_VARIABLE, Database, DatabaseUrlError, resolve
 
@@ -165,7 +165,12 @@ class RootGroup(Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         prepare_streams()
-        return super().main(*args, **kwargs)
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:  # of what click itself prints, such as a help text
+            _silence()
+            say(f"{paint('Error', 'error')}: {explain(error).message}")
+            sys.exit(REFUSED)
 
     def invoke(self, ctx: click.Context) -> Any:
         app = ctx.ensure_object(App)
@@ -180,6 +185,8 @@ class RootGroup(Group):
             ctx.exit(0)
         except Exception as error:  # noqa: BLE001 - the last stop of every error
             report = explain(error)
+            if isinstance(error, OSError):
+                _silence()  # what a full disk did not take, it must not be offered again
             with contextlib.suppress(BrokenPipeError):
                 if app.verbose:
                     say("".join(traceback.format_exception(error)).rstrip())

@@ -14,6 +14,7 @@ from pycortex.cli._app import App
 from pycortex.cli._errors import RefusedError
 from pycortex.cli._jobs import by_uuid
 from pycortex.cli._live import Source, follow, screen
+from pycortex.cli._log import log_to_stderr
 from pycortex.cli._output import clean, out, print_json, say
 from pycortex.models import Job, JobStatus, Spawned
 from pycortex.runner import Runner
@@ -38,6 +39,8 @@ def run_or_queue(app: App, spawn: Spawn, *, queue: bool, as_json: bool) -> None:
             if not spawned.created:
                 say("not created: this job does the same and is still active")
         return
+    if app.verbose:
+        log_to_stderr(verbose=True)
     with app.database() as conninfo:
         job = run_here(conninfo, spawn, stream=sys.stderr)
     if as_json:
