@@ -13,6 +13,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
@@ -223,7 +224,8 @@ def soak(
     with sessions(database, SESSIONS) as conns:
         callers = []
         for number, (conn, level) in enumerate(zip(conns, itertools.cycle(levels), strict=False)):
-            conn.execute("set deadlock_timeout = '100ms'")
+            with suppress(psycopg.errors.InsufficientPrivilege), conn.transaction():
+                conn.execute("set deadlock_timeout = '100ms'")
             conn.execute("set lock_timeout = '20s'")
             conn.commit()
             conn.isolation_level = level
