@@ -12,6 +12,7 @@ import pytest
 from psycopg import Connection, IsolationLevel
 from psycopg.errors import AdminShutdown, QueryCanceled
 
+from tests.cleaning import empty, module_database
 from tests.concurrency.parallel import one, scalar
 from tests.factories import make_job as insert_job
 from tests.owners import Owned, owned_database
@@ -39,6 +40,17 @@ LATER = """
         cancel_requested_at = cancel_requested_at - interval '11 seconds'
     where uuid = %s
 """
+
+
+@pytest.fixture(scope="module")
+def database(server, template):
+    with module_database(server, template) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def _emptied(database):
+    empty(database)
 
 
 @contextmanager
@@ -223,7 +235,9 @@ def test_a_session_that_cancels_its_own_job_hears_the_answer(attached):
 
 def test_a_hard_cancel_of_a_job_that_waits_signals_nobody(committed, connect):
     session = connect(autocommit=True)
-    start = one(session, "select pid, backend_start from pg_stat_activity where pid = pg_backend_pid()")
+    start = one(
+        session, "select pid, backend_start from pg_stat_activity where pid = pg_backend_pid()"
+    )
     job = committed.make_job("queued", attempt=1, backend_pid=start[0], backend_start=start[1])
 
     with working(committed.conn, session, RUNAWAY) as call:
@@ -402,7 +416,9 @@ def test_an_owner_without_the_right_goes_on_with_its_upkeep(owned):
         assert one(admin, JOB, [stale])[0] == "interrupted"
 
 
-@pytest.mark.parametrize("grant", ["pg_signal_backend, pg_read_all_stats", "the application's role"])
+@pytest.mark.parametrize(
+    "grant", ["pg_signal_backend, pg_read_all_stats", "the application's role"]
+)
 def test_an_owner_with_the_right_ends_it(owned, grant):
     what = f'"{owned.app_name}"' if grant.startswith("the") else grant
     with runaway_of_the_app(owned) as (job, admin, call):

@@ -7,10 +7,22 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from tests.cleaning import empty, module_database
 from tests.sql.asking import rows, value
 from tests.waiting import wait_until, wait_until_blocked
 
 ACTIVITY = "select * from cortex.job_activity"
+
+
+@pytest.fixture(scope="module")
+def database(server, template):
+    with module_database(server, template) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def _emptied(database):
+    empty(database)
 
 
 @pytest.fixture
