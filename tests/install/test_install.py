@@ -12,7 +12,9 @@ from psycopg import Connection, sql
 from pycortex import install as module
 from pycortex._data import data_path
 from pycortex.install import install, pending, script
+from tests.conftest import fresh_name
 from tests.install.catalogue import books, catalogue
+from tests.schema import run_tool
 
 MIGRATIONS = sorted(path.stem for path in data_path("migrations").glob("*.sql"))
 BODY = "select p.prosrc from pg_catalog.pg_proc as p where p.oid = %s::regprocedure"
@@ -228,6 +230,22 @@ def copy_of_data(monkeypatch: pytest.MonkeyPatch, folder: Any) -> Any:
         shutil.copytree(data_path(name), folder / name)
     monkeypatch.setattr(module, "data_path", lambda name: folder / name)
     return folder
+
+
+def test_has_nothing_left_to_apply_after_psql(own_server):
+    """Twice through psql, whose session speaks another encoding, then once from here."""
+    url = own_server.create(fresh_name("psql"))
+    for _ in range(2):
+        text = "set client_encoding = 'LATIN1';\n" + script()
+        run_tool(own_server, "psql", "--no-psqlrc", "--quiet", "--dbname", url, stdin=text)
+    with psycopg.connect(url, autocommit=True) as conn:
+        before = catalogue(conn)
+
+        done = install(conn)
+
+        assert done.applied == ()
+        assert books(conn) == MIGRATIONS
+        assert catalogue(conn) == before
 
 
 def test_migrations_are_plain_ascii():
