@@ -211,12 +211,12 @@ COMMENT ON CONSTRAINT settings_grace_outlasts_three_beats ON cortex.settings IS 
 
 COMMENT ON CONSTRAINT settings_requeue_implies_attempts ON cortex.settings IS 'A job that kills its process must not be tried for ever.';
 
-CREATE FUNCTION cortex.check_rules(rules cortex.settings) RETURNS void
+CREATE FUNCTION cortex.check_rules(rules cortex.settings, kind text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.check_rules(rules cortex.settings) IS 'Raises unless these settings can work together.';
+COMMENT ON FUNCTION cortex.check_rules(rules cortex.settings, kind text) IS 'Raises unless these settings can work together.';
 
 CREATE FUNCTION cortex.check_spawn(kind text, actor text, params jsonb, debounce_scope jsonb, run_at timestamp with time zone) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
@@ -618,12 +618,12 @@ CREATE FUNCTION cortex.rerun_job(job uuid, actor text DEFAULT ''::text) RETURNS 
 
 COMMENT ON FUNCTION cortex.rerun_job(job uuid, actor text) IS 'Spawns a job of the same kind, params and scope as one that is over.';
 
-CREATE FUNCTION cortex.reset_columns(relation regclass, key text, names text[]) RETURNS void
-    LANGUAGE plpgsql
+CREATE FUNCTION cortex.reset_values(relation regclass, names text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
     SET search_path TO ''
-    AS $_$ … $_$;
+    AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.reset_columns(relation regclass, key text, names text[]) IS 'Puts named settings back to their defaults.';
+COMMENT ON FUNCTION cortex.reset_values(relation regclass, names text[]) IS 'The values that named settings have at first.';
 
 CREATE FUNCTION cortex.resolve_tables(tables text[], catalogs boolean) RETURNS text[]
     LANGUAGE plpgsql STABLE
@@ -1079,13 +1079,17 @@ CREATE VIEW cortex.job_activity AS
     a.state,
     a.wait_event_type,
     a.wait_event,
-    (GREATEST(EXTRACT(epoch FROM (cortex.clock() - a.query_start)), (0)::numeric))::double precision AS query_seconds,
+    (
+        CASE
+            WHEN (a.query_start IS NOT NULL) THEN GREATEST(EXTRACT(epoch FROM (cortex.clock() - a.query_start)), (0)::numeric)
+            ELSE NULL::numeric
+        END)::double precision AS query_seconds,
     p.command,
     p.phase,
     p.done,
     p.total
    FROM ((cortex.job j
-     JOIN pg_stat_activity a ON (((a.pid = j.backend_pid) AND (a.backend_start = j.backend_start))))
+     JOIN pg_stat_activity a ON (((a.pid = j.backend_pid) AND ((a.backend_start = j.backend_start) OR (a.backend_start IS NULL)))))
      LEFT JOIN ( SELECT i.pid,
             i.command,
             i.phase,
@@ -1546,7 +1550,7 @@ GRANT ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) TO c
 GRANT ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) TO cortex_admin;
 
-REVOKE ALL ON FUNCTION cortex.check_rules(rules cortex.settings) FROM PUBLIC;
+REVOKE ALL ON FUNCTION cortex.check_rules(rules cortex.settings, kind text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.check_spawn(kind text, actor text, params jsonb, debounce_scope jsonb, run_at timestamp with time zone) FROM PUBLIC;
 
@@ -1691,7 +1695,7 @@ GRANT ALL ON FUNCTION cortex.rerun_job(job uuid, actor text) TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.rerun_job(job uuid, actor text) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.rerun_job(job uuid, actor text) TO cortex_admin;
 
-REVOKE ALL ON FUNCTION cortex.reset_columns(relation regclass, key text, names text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION cortex.reset_values(relation regclass, names text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.resolve_tables(tables text[], catalogs boolean) FROM PUBLIC;
 

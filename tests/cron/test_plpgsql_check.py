@@ -5,16 +5,21 @@ from __future__ import annotations
 import pytest
 
 CHECK = """
-select p.oid::regprocedure::text, c.*
+select p.oid::regproc::text, c.level, concat_ws(': ', c.lineno, c.statement, c.message, c.hint)
 from pg_proc as p
 join pg_language as l on l.oid = p.prolang and l.lanname = 'plpgsql'
 left join pg_trigger as t on t.tgfoid = p.oid and not t.tgisinternal
-cross join plpgsql_check_function(
+cross join plpgsql_check_function_tb(
     funcoid => p.oid, relid => coalesce(t.tgrelid, 0), fatal_errors => false,
     other_warnings => true, extra_warnings => true, security_warnings => true
 ) as c
 where p.pronamespace::regnamespace::text in ('cortex', 'corpus')
 """
+
+JUDGED = {
+    ("cortex.reset_values", "security"),  # it runs the defaults that our own migrations wrote
+}
+"""What it finds and we have looked at: (routine, level)."""
 
 
 def test_finds_nothing(home):
@@ -25,6 +30,6 @@ def test_finds_nothing(home):
         pytest.skip("no extension plpgsql_check: on Debian, package postgresql-15-plpgsql-check")
     home.execute("create extension plpgsql_check")
 
-    complaints = home.execute(CHECK).fetchall()
+    complaints = [row for row in home.execute(CHECK).fetchall() if row[:2] not in JUDGED]
 
     assert not complaints, "\n".join(": ".join(complaint) for complaint in complaints)
