@@ -1,0 +1,377 @@
+"""
+Random sequences of all calls, from several sessions, against a model of DESIGN's life of a job.
+
+After every call the tables hold what the model says, and every answer is the model's. Always the same
+sequences, unless PYCORTEX_PROPERTY_EXAMPLES asks for so many others. Sessions attached to jobs are
+left out: signals take their own time (see tests/concurrency/test_hard_cancel.py).
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar
+from uuid import UUID, uuid4
+
+import psycopg
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from tests.cleaning import empty
+from tests.concurrency.invariants import assert_invariants
+from tests.factories import make_runner
+from tests.property.model import Model, Refused, Rules, Runner
+
+EXAMPLES = os.environ.get("PYCORTEX_PROPERTY_EXAMPLES")
+SETTINGS = settings(
+    max_examples=int(EXAMPLES or 70),
+    stateful_step_count=30,
+    derandomize=EXAMPLES is None,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+
+KINDS = {
+    "plain": Rules(),
+    "patient": Rules(max_attempts=3, requeue=True, pause=True),
+    "eager": Rules(max_attempts=3, requeue=True),
+    "fragile": Rules(max_attempts=2),
+    "narrow": Rules(max_attempts=2, requeue=True, max_running=1),
+}
+CONFIGURE = """
+    select cortex.configure(runner_beat => '1 minute', runner_grace => '1 hour');
+    select cortex.configure_kind('patient', max_attempts => 3, on_interrupt => 'requeue', backoff => '1 hour');
+    select cortex.configure_kind('eager', max_attempts => 3, on_interrupt => 'requeue', backoff => '0');
+    select cortex.configure_kind('fragile', max_attempts => 2, backoff => '0');
+    select cortex.configure_kind(
+        'narrow', max_attempts => 2, on_interrupt => 'requeue', backoff => '0', max_running => 1
+    );
+"""
+TABLE = """
+    select
+        j.uuid, j.kind, j.status, j.attempt, j.runner, j.pinned, j.debounce_scope ->> 'a', j.priority,
+        j.run_at > clock_timestamp(), j.cancel_requested_at is not null,
+        j.started_at is not null and j.attempt > 0, j.finished_at is not null
+    from cortex.job as j
+    order by j.id
+"""
+
+kind = st.sampled_from(list(KINDS))
+scope = st.sampled_from([None, "x", "y"])
+mode = st.sampled_from(["active", "queued"])
+# Places in the lists of jobs and runners, the newest first; the last is one that never was.
+place = st.integers(0, 8)
+attempt = st.sampled_from([None, 0, 0, -1])
+
+
+AHEAD = "2100-01-01 00:00:00+00"
+
+
+def as_json(scope: str | None) -> Jsonb | None:
+    return None if scope is None else Jsonb({"a": scope})
+
+
+class LifeOfJobs(RuleBasedStateMachine):
+    """Each rule makes one call in one of the sessions, and holds it to the model's answer."""
+
+    url: ClassVar[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        empty(self.url)
+        self.sessions: list[Connection[Any]] = [
+            psycopg.connect(self.url, autocommit=True) for _ in range(3)
+        ]
+        self.turn = 0
+        self.conn.execute(CONFIGURE)
+        self.model = Model(KINDS)
+        self.known: list[UUID] = []
+        for _ in range(2):
+            self.a_runner_comes()
+
+    def teardown(self) -> None:
+        assert_invariants(self.conn)
+        for conn in self.sessions:
+            conn.close()
+
+    # Each call comes from another session.
+
+    @property
+    def conn(self) -> Connection[Any]:
+        self.turn += 1
+        return self.sessions[self.turn % len(self.sessions)]
+
+    def ask(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
+        return self.conn.execute(f"select {statement}", params).fetchall()
+
+    def agree(self, expect: Callable[[], Any], call: Callable[[], Any]) -> Any:
+        """Both give the same answer, or both refuse in the same way; the answer, None if refused."""
+        before = copy.deepcopy(self.model.jobs), copy.deepcopy(self.model.runners)
+        try:
+            expected: Any = expect()
+        except Refused as refusal:
+            expected = refusal.sqlstate
+            self.model.jobs, self.model.runners = before
+        try:
+            answer = call()
+        except psycopg.Error as error:
+            assert error.sqlstate == expected
+            return None
+        assert answer == expected
+        return answer
+
+    def job_at(self, place: int) -> UUID:
+        return self.known[-1 - place] if place < len(self.known) else uuid4()
+
+    def runner_at(self, place: int) -> UUID:
+        runners = list(self.model.runners)
+        return runners[-1 - place] if place < len(runners) else uuid4()
+
+    def attempt_of(self, uuid: UUID, offset: int | None) -> int | None:
+        if offset is None or uuid not in self.model.jobs:
+            return None
+        return max(self.model.jobs[uuid].attempt + offset, 1)
+
+    # Producers
+
+    @rule(kind=kind, scope=scope, mode=mode, priority=st.integers(0, 2), ahead=st.booleans(),
+          runner=st.none() | place)  # fmt: skip
+    def spawn_job(
+        self, kind: str, scope: str | None, mode: str, priority: int, ahead: bool, runner: int | None
+    ) -> None:
+        owner = None if runner is None else self.runner_at(runner)
+        more = {"priority": priority, "ahead": ahead and priority == 0, "runner": owner}
+        self._spawn(
+            lambda: self.ask(
+                "uuid, created from cortex.spawn_job(%s, debounce_scope => %s, debounce_on => %s,"
+                " priority => %s, run_at => %s, runner => %s)",
+                kind, as_json(scope), mode, priority, AHEAD if more["ahead"] else None, owner,
+            ),
+            kind, scope, mode, **more,
+        )  # fmt: skip
+
+    def _spawn(self, call: Callable[[], Any], kind: str, scope: str | None, mode: str, **more: Any) -> None:
+        told: list[tuple[UUID, bool]] = []
+
+        def answer() -> Any:
+            told.extend(call())
+            [(uuid, created)] = told
+            return (None if created else uuid), created
+
+        if self.agree(lambda: self.model.spawn(kind, scope, mode, **more), answer) and told[0][1]:
+            self.model.enter(told[0][0], kind, scope, mode, **more)
+            self.known.append(told[0][0])
+
+    @rule(kind=kind, number=st.integers(0, 3))
+    def spawn_jobs(self, kind: str, number: int) -> None:
+        rows = self.ask("cortex.spawn_jobs(%s, array_fill('{}'::jsonb, array[%s]))", kind, number)
+        assert len(rows) == number
+        for (uuid,) in rows:
+            self.model.enter(uuid, kind)
+            self.known.append(uuid)
+
+    @rule(kind=kind, scope=scope, mode=mode)
+    def spawn_job_and_roll_back(self, kind: str, scope: str | None, mode: str) -> None:
+        conn = self.conn
+        with conn.transaction(force_rollback=True):
+            conn.execute(
+                "select cortex.spawn_job(%s, debounce_scope => %s, debounce_on => %s)",
+                [kind, as_json(scope), mode],
+            )
+
+    @rule(job=place, hard=st.booleans())
+    def cancel_job(self, job: int, hard: bool) -> None:
+        uuid = self.job_at(job)
+        self.agree(
+            lambda: self.model.cancel(uuid),
+            lambda: self.ask("cortex.cancel_job(%s, hard => %s)", uuid, hard)[0][0],
+        )
+
+    @rule(job=place)
+    def rerun_job(self, job: int) -> None:
+        old = self.model.jobs.get(uuid := self.job_at(job))
+        if old is None or old.active:
+            expected = "JC101" if old is None else "JC201"
+            self.agree(lambda: expected, lambda: self.ask("cortex.rerun_job(%s)", uuid))
+            return
+        self._spawn(
+            lambda: self.ask("uuid, created from cortex.rerun_job(%s)", uuid),
+            old.kind, old.scope, old.mode, priority=old.priority,
+        )  # fmt: skip
+
+    # Workers
+
+    @rule(runner=place, kinds=st.sets(kind, min_size=1), most=st.integers(1, 4))
+    def claim_jobs(self, runner: int, kinds: set[str], most: int) -> None:
+        uuid, asked = self.runner_at(runner), sorted(kinds)
+        self.agree(
+            lambda: self.model.claim(uuid, asked, most),
+            lambda: [job for (job,) in self.ask("uuid from cortex.claim_jobs(%s, %s, %s)", uuid, asked, most)],
+        )
+
+    @rule(job=place, runner=st.none() | place)
+    def set_running(self, job: int, runner: int | None) -> None:
+        uuid, owner = self.job_at(job), None if runner is None else self.runner_at(runner)
+        self.agree(
+            lambda: self.model.set_running(uuid, owner),
+            lambda: self.ask("cortex.set_running(%s, %s)", uuid, owner)[0][0],
+        )
+
+    @rule(job=place, attempt=attempt)
+    def step(self, job: int, attempt: int | None) -> None:
+        uuid = self.job_at(job)
+        given = self.attempt_of(uuid, attempt)
+        self.agree(
+            lambda: self.model.step(uuid, given),
+            lambda: self.ask("cortex.step(%s, 1, attempt => %s)", uuid, given)[0][0],
+        )
+
+    @rule(job=place, attempt=attempt, message=st.sampled_from(["", "a", "b"]),
+          status=st.sampled_from(["succeeded", "failed", "failed", "cancelled"]))  # fmt: skip
+    def finish_job(self, job: int, attempt: int | None, message: str, status: str) -> None:
+        uuid = self.job_at(job)
+        given = self.attempt_of(uuid, attempt)
+        self.agree(
+            lambda: self.model.finish(uuid, status, message, given),
+            lambda: self.ask("cortex.finish_job(%s, %s, %s, attempt => %s)", uuid, status, message, given)[0][0],
+        )
+
+    # Runners
+
+    @rule()
+    def a_runner_comes(self) -> None:
+        uuid = make_runner(self.conn)
+        self.model.runners[uuid] = Runner(uuid)
+
+    @rule(runner=place)
+    def a_runner_falls_silent(self, runner: int) -> None:
+        uuid = self.runner_at(runner)
+        self.conn.execute(
+            "update cortex.runner set seen_at = seen_at - interval '2 hours' where uuid = %s", [uuid]
+        )
+        if uuid in self.model.runners:
+            self.model.runners[uuid].beats = False
+
+    @rule(runner=place)
+    def keep_runner(self, runner: int) -> None:
+        uuid = self.runner_at(runner)
+        bounds = []
+
+        def expect() -> str:
+            bounds.append(self.model.keep(uuid))
+            return "heard"
+
+        def beat() -> str:
+            heard = self.ask("job, verdict, attempt from cortex.keep_runner(%s)", uuid)
+            if bounds:
+                must, may = bounds[0]
+                assert must <= set(heard) <= may
+                assert len(set(heard)) == len(heard)
+            return "heard"
+
+        self.agree(expect, beat)
+
+    @rule(runner=place)
+    def retire_runner(self, runner: int) -> None:
+        uuid = self.runner_at(runner)
+        self.agree(
+            lambda: self.model.retire(uuid),
+            lambda: self.ask("cortex.retire_runner(%s)", uuid)[0][0],
+        )
+
+    # Upkeep, and time
+
+    @rule(job=place)
+    def a_body_falls_silent(self, job: int) -> None:
+        uuid = self.job_at(job)
+        self.conn.execute(
+            "update cortex.job set updated_at = updated_at - interval '3 hours'"
+            " where uuid = %s and status = 'running'", [uuid],
+        )  # fmt: skip
+        if (row := self.model.jobs.get(uuid)) and row.status == "running":
+            row.silent = True
+
+    @rule(job=place)
+    def a_job_falls_due(self, job: int) -> None:
+        uuid = self.job_at(job)
+        self.conn.execute(
+            "update cortex.job set run_at = clock_timestamp()"
+            " where uuid = %s and run_at > clock_timestamp()", [uuid],
+        )  # fmt: skip
+        if (row := self.model.jobs.get(uuid)) and row.ahead:
+            row.ahead, row.turn = False, next(self.model.turns)
+
+    @rule()
+    def reap_stale(self) -> None:
+        self.agree(self.model.reap_silent, lambda: self.ask("cortex.reap_stale()")[0][0])
+
+    @rule(runner=place | st.none())
+    def interrupt_orphans(self, runner: int | None) -> None:
+        uuid = None if runner is None else self.runner_at(runner)
+        self.agree(
+            lambda: self.model.sweep(uuid),
+            lambda: self.ask("cortex.interrupt_orphans(%s)", uuid)[0][0],
+        )
+
+    @rule()
+    def maintain(self) -> None:
+        self.agree(
+            lambda: (True, self.model.reap_orphans(), self.model.reap_silent(), 0, 0),
+            lambda: self.ask("ran, orphaned, stale, overdue, purged from cortex.maintain()")[0],
+        )
+
+    @rule(active_only=st.booleans())
+    def list_recent(self, active_only: bool) -> None:
+        def expect() -> list[UUID]:
+            self.model.reap_orphans()
+            self.model.reap_silent()
+            jobs = [job for job in self.model.jobs.values() if job.active or not active_only]
+            return [job.uuid for job in sorted(jobs, key=lambda job: -job.number)]
+
+        self.agree(
+            expect,
+            lambda: [job for (job,) in self.ask("uuid from cortex.list_recent(%s, 1000)", active_only)],
+        )
+
+    @rule()
+    def purge_jobs(self) -> None:
+        self.agree(self.model.purge, lambda: self.ask("cortex.purge_jobs('0')")[0][0])
+
+    # What must hold after each of them
+
+    @invariant()
+    def the_table_is_as_the_model_says(self) -> None:
+        model = [
+            (
+                job.uuid, job.kind, job.status, job.attempt, job.runner, job.pinned, job.scope,
+                job.priority, job.ahead, job.cancel, job.started, not job.active,
+            )
+            for job in sorted(self.model.jobs.values(), key=lambda job: job.number)
+        ]  # fmt: skip
+        assert self.conn.execute(TABLE).fetchall() == model
+
+    @invariant()
+    def the_runners_are_as_the_model_says(self) -> None:
+        alive = {uuid for (uuid,) in self.ask("uuid from cortex.runners where alive")}
+        assert alive == {uuid for uuid, runner in self.model.runners.items() if runner.alive}
+
+    @invariant()
+    def the_counts_are_as_the_model_says(self) -> None:
+        counted = self.ask("kind, status, jobs from cortex.status_counts() where jobs > 0")
+        counts: dict[tuple[str, str], int] = {}
+        for job in self.model.jobs.values():
+            counts[job.kind, job.status] = counts.get((job.kind, job.status), 0) + 1
+        assert {(kind, status): jobs for kind, status, jobs in counted} == counts
+
+
+def test_any_sequence_of_calls_leaves_the_tables_as_the_model_says(database):
+    """B03, D03, D06, D12, A10, A12, Q02 and their neighbours, in sequences that nobody thought of."""
+    machine = type("Machine", (LifeOfJobs,), {"url": database})
+
+    run_state_machine_as_test(machine, settings=SETTINGS)
