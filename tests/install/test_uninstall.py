@@ -14,7 +14,7 @@ from pycortex.install import InstallationBusy, NewerSchema, exclusively, install
 from pycortex.uninstall import JobsActive, NotOurs, uninstall
 from tests.factories import make_job
 from tests.schema import run_tool
-from tests.servers import EmbeddedServer, LocalServer, Server, Unavailable
+from tests.servers import LocalServer, Server, Unavailable, own_server
 
 LADDER = ["cortex_reader", "cortex_producer", "cortex_runner", "cortex_admin"]
 
@@ -50,7 +50,7 @@ def session(connect: Callable[..., psycopg.Connection[Any]]) -> psycopg.Connecti
 def lonely() -> Iterator[LocalServer]:
     """A server in which no other database uses the four roles."""
     try:
-        opened = EmbeddedServer()
+        opened = own_server()
     except Unavailable as reason:
         pytest.skip(str(reason))
     yield opened

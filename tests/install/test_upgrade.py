@@ -18,7 +18,7 @@ from tests.conftest import fresh_name
 from tests.factories import make_job
 from tests.install.catalogue import catalogue
 from tests.schema import dump, run_tool
-from tests.servers import EmbeddedServer, LocalServer, Unavailable
+from tests.servers import EmbeddedServer, LocalServer, Server, Unavailable
 
 MIGRATION = "9000.label-jobs"
 NOW = max(path.stem for path in _data.data_path("migrations").glob("*.sql"))
@@ -30,8 +30,11 @@ Next = Callable[[], AbstractContextManager[None]]
 
 
 @pytest.fixture(scope="module")
-def tooled() -> Iterator[LocalServer]:
-    """A server that came with psql and pg_dump."""
+def tooled(server: Server) -> Iterator[LocalServer]:
+    """A server that came with psql and pg_dump: the run's own, or else the embedded."""
+    if isinstance(server, LocalServer) and (server.bindir / "pg_dump").exists():
+        yield server
+        return
     try:
         opened = EmbeddedServer()
     except Unavailable as reason:

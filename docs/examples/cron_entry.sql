@@ -1,0 +1,1 @@
+select cortex.cron_entry();

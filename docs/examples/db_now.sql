@@ -1,0 +1,1 @@
+select cortex.db_now();

@@ -1,0 +1,7 @@
+select uuid as job from cortex.spawn_job('nightly_export', actor => 'ada') \gset
+select cortex.register_runner('exporter', 'blade7', 4711) as runner \gset
+select cortex.set_running(job => :'job', runner => :'runner');
+-- Example
+select line
+from string_to_table(cortex.metrics(), E'\n') as line
+where line like 'cortex_jobs_active%';

@@ -1,0 +1,1 @@
+select cortex.schedule_maintenance();  -- on a server without pg_cron

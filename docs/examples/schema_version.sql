@@ -1,0 +1,1 @@
+select cortex.schema_version();

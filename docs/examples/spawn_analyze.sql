@@ -1,0 +1,2 @@
+select created from cortex.spawn_analyze(tables => '{nosuch}');
+select created from cortex.spawn_analyze(actor => 'ada');

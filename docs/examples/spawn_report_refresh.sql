@@ -1,0 +1,1 @@
+select created from cortex.spawn_report_refresh(actor => 'ada');

@@ -1,0 +1,5 @@
+select uuid as job from cortex.spawn_job('nightly_export', actor => 'ada') \gset
+select cortex.register_runner('exporter', 'blade7', 4711) as runner \gset
+select cortex.set_running(job => :'job', runner => :'runner');
+-- Example
+select * from cortex.status_counts(hours => 24);

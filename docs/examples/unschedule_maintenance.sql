@@ -1,0 +1,1 @@
+select cortex.unschedule_maintenance();  -- on a server without pg_cron

@@ -1,0 +1,1 @@
+"""What the makers of pycortex use; nothing of it is shipped."""
