@@ -240,8 +240,8 @@ class Bodies:
             self._renew(ticket)
 
     def _waits_again(self, ticket: Ticket) -> bool:
-        if self._tickets.get(ticket.uuid) is not ticket:
-            return False
+        if self._tickets.get(ticket.uuid, ticket) is not ticket:
+            return False  # a successor looks after it
         try:
             job = self._pool.run(lambda conn: sql.find_job(conn, ticket.uuid))
         except Exception:  # noqa: BLE001 - the next look will tell

@@ -70,7 +70,8 @@ class Lease:
         """
         conn = open_connection(self._conninfo, self._watch)
         try:
-            check_version(conn)
+            with self._watch.limit(conn, LIMIT):
+                check_version(conn)
         except BaseException:
             conn.close()
             raise

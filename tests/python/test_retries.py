@@ -69,5 +69,26 @@ def test_starts_another_attempt_beside_a_body_that_hangs(conn, runner):
     assert (after.status, after.attempt, after.finished_at) == (job.status, 2, job.finished_at)
 
 
+def test_tries_again_what_failed_after_it_was_given_up(conn, runner):
+    """The interruption stands, the body comes back with a failure: that is worth a retry."""
+    sql.configure_kind(conn, "test", on_interrupt="leave")
+    gate = Gate()
+
+    def body(progress):
+        if progress.attempt == 1:
+            gate(progress)
+            raise OSError("late")
+        return "at last"
+
+    handle = runner.spawn("test", body)
+    gate.wait_entered()
+    sql.interrupt_orphans(conn)
+    wait_until(lambda: runner._bodies.find(handle.uuid) is None)
+
+    gate.open()
+
+    assert wait_for_end(handle).attempt == 2
+
+
 def wait_for_end(handle):
     return wait_until(lambda: (found := handle.job()).status is JobStatus.SUCCEEDED and found)
