@@ -174,7 +174,7 @@ class Reference:
         prefix = "" if schema == "cortex" else f"{schema}."
         yield f"### {prefix}{row['name']}\n"
         yield f"{row['comment']}\n"
-        yield f"```sql\n{signature(schema, row)}\n```\n"
+        yield f"```plpgsql\n{signature(schema, row)}\n```\n"
         yield f"- **Role**: `{LADDER[row['least_role'] - 1]}`"
         for label, text in header(path):
             yield f"- **{label}**: {text}"
