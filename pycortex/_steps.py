@@ -11,7 +11,7 @@ import psycopg
 from pycortex import sql
 from pycortex._log import Outage, brief, logger
 from pycortex._pool import Pool, is_away
-from pycortex._threads import start_thread
+from pycortex._threads import start_if_possible
 from pycortex.errors import JobNotFound
 from pycortex.models import Verdict
 
@@ -56,8 +56,10 @@ class StepWriter:
             if written is not None:
                 self._waiting.setdefault(progress, []).append(written)
             if not self._running:
-                self._running = True
-                start_thread(self._run, "pycortex-steps")
+                self._running = start_if_possible(self._run, "pycortex-steps")
+            if not self._running:  # the last step of all is written with the end
+                for event in self._waiting.pop(progress, ()):
+                    event.set()
             self._changed.notify()
 
     def stop(self) -> None:

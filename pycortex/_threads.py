@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from pycortex._log import logger
 
-__all__ = ["DaemonExecutor", "Later", "start_thread"]
+__all__ = ["DaemonExecutor", "Later", "start_if_possible", "start_thread"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,6 +24,15 @@ def start_thread(target: Callable[[], None], name: str) -> threading.Thread:
     thread = threading.Thread(target=target, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def start_if_possible(target: Callable[[], None], name: str) -> bool:
+    """Start a daemon thread, unless the interpreter is about to end; returns whether."""
+    try:
+        start_thread(target, name)
+    except RuntimeError:
+        return False
+    return True
 
 
 class DaemonExecutor(Executor):

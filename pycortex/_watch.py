@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from psycopg import Connection
 
-from pycortex._threads import start_thread
+from pycortex._threads import start_if_possible
 
 __all__ = ["Watch"]
 
@@ -43,8 +43,7 @@ class Watch:
         with self._lock:
             self._calls[number] = (time.monotonic() + seconds, conn)
             if not self._running:
-                self._running = True
-                start_thread(self._run, "pycortex-watch")
+                self._running = start_if_possible(self._run, "pycortex-watch")
         try:
             yield
         finally:

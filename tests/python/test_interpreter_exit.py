@@ -105,3 +105,22 @@ def test_a_forked_child_makes_a_runner_of_its_own(database, committed):
     assert lines[0].startswith("child: this runner belongs to process ")
     assert lines[1:] == ["own: succeeded", "parent: succeeded"]
     assert {job.kind for job in sql.list_recent(committed.conn)} == {"own", "parent"}
+
+
+ENDING = """
+import sys, threading, time, pycortex
+def refuse(self):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+runner = pycortex.Runner(sys.argv[1]).start()
+threading.Thread.start = refuse  # as Python 3.12 and newer do
+def body(progress):
+    for n in range(1, 4):
+        progress.step(n, 3)
+handle = runner.spawn("test", body)
+print(handle.wait(20).progress_current)
+"""
+
+
+def test_a_job_at_interpreter_exit_needs_no_new_thread(database):
+    """C08."""
+    assert run(ENDING, database) == (0, "3\n", "")
