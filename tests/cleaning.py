@@ -1,4 +1,4 @@
-"""One committed database for a whole module, emptied before each of its tests: quicker than clones."""
+"""One database for a whole module, emptied before each of its tests: quicker than clones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def module_database(server: Server, template: str) -> Iterator[str]:
 
 
 def empty(url: str) -> None:
-    """Delete all jobs, runners and kinds, put the settings back, and drop what is in schema public."""
+    """Delete all jobs, runners and kinds, put the settings back, drop what is in schema public."""
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("drop schema public cascade")
         conn.execute("create schema public")

@@ -1,4 +1,4 @@
-"""A database that an ordinary role owns and installed, and an application that logs in beside it."""
+"""A database that an ordinary role owns and installed, and an application beside it."""
 
 from __future__ import annotations
 

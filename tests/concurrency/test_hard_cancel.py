@@ -1,4 +1,4 @@
-"""The end of what a job runs in the database: its statement first, then its session, and no other."""
+"""The end of what a job runs in the database: its statement, then its session, and no other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ STUBBORN = """
 """
 CANCEL = "select cortex.cancel_job(%s, 'ada', hard => true)"
 ATTACH = "select cortex.attach_backend(%s)"
-JOB = "select status, message, backend_pid, cancel_hard_at is not null from cortex.job where uuid = %s"
+JOB = """
+    select status, message, backend_pid, cancel_hard_at is not null
+    from cortex.job
+    where uuid = %s
+"""
 LATER = """
     update cortex.job
     set cancel_hard_at = cancel_hard_at - interval '11 seconds',

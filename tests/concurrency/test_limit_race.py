@@ -54,7 +54,7 @@ def queue(committed) -> Connection[Any]:
 def hammer(
     conn: Connection[Any], runner: UUID, dice: random.Random, own: list[UUID], deadline: float
 ) -> tuple[int, int]:
-    """Claim, or start one of the runner's own, look how many run, and end it; the most ever seen."""
+    """Claim, or start one of *own*, look how many run, and end it; the most that were seen."""
     most, done = 0, 0
     while time.monotonic() < deadline:
         try:
@@ -138,7 +138,9 @@ def test_uses_the_whole_limit(database, committed, queue):
 
 @pytest.mark.parametrize("level", [IsolationLevel.REPEATABLE_READ, IsolationLevel.SERIALIZABLE])
 @pytest.mark.parametrize("seen_before", [True, False], ids=["old kind", "new kind"])
-def test_tells_a_caller_with_an_old_snapshot_to_retry(connect, committed, queue, level, seen_before):
+def test_tells_a_caller_with_an_old_snapshot_to_retry(
+    connect, committed, queue, level, seen_before
+):
     """It would count jobs as they stood before somebody else's start."""
     runner = committed.make_runner()
     if seen_before:

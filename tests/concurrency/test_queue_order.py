@@ -81,7 +81,9 @@ def test_every_job_runs_once_and_none_is_taken_before_a_greater_one_that_was_fre
             first_of_each.setdefault(runner, job)
         assert all(first_of_each[runner] == job for job, runner in overtaken)
         assert taker not in {runner for _, runner in overtaken}
-    assert scalar(committed.conn, "select count(*) from cortex.job where status = 'succeeded'") == JOBS
+    assert (
+        scalar(committed.conn, "select count(*) from cortex.job where status = 'succeeded'") == JOBS
+    )
     assert_invariants(committed.conn)
 
 

@@ -268,7 +268,10 @@ class Model:
         for job in ended:
             job.status = "interrupted"
             if job.runner is not None:
-                for lost in (self.runners[job.runner].lost, self.runners[job.runner].lost_since_beat):
+                for lost in (
+                    self.runners[job.runner].lost,
+                    self.runners[job.runner].lost_since_beat,
+                ):
                     lost.append((job.uuid, job.attempt))
         for job in sorted(ran, key=lambda job: job.number):
             self.retry(job)

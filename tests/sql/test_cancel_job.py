@@ -113,7 +113,9 @@ def test_keeps_the_first_request(conn, make_job):
 
 
 def test_may_be_made_hard_later_and_counts_the_grace_from_then(conn, make_job):
-    job = make_job("running", cancel_requested_at="2020-01-01 00:00:00+00", cancel_requested_by="ada")
+    job = make_job(
+        "running", cancel_requested_at="2020-01-01 00:00:00+00", cancel_requested_by="ada"
+    )
     before = job_of(conn, job)
     asked_at = value(conn, "select clock_timestamp()")
 

@@ -177,12 +177,16 @@ def test_prefers_what_is_given_to_its_reset(conn):
     assert after["keep"] == timedelta(days=1)
 
 
-@pytest.mark.parametrize("name", ["only_row", "no_such", "", None, "keep; drop table", "Keep", "ctid"])
+@pytest.mark.parametrize(
+    "name", ["only_row", "no_such", "", None, "keep; drop table", "Keep", "ctid"]
+)
 def test_refuses_to_reset_what_is_no_setting(conn, name):
     before = table_of(conn, "settings")
 
     with refused(conn, "22023"):
-        conn.execute("select cortex.configure(stale_after => '1 hour', reset => %s)", [["keep", name]])
+        conn.execute(
+            "select cortex.configure(stale_after => '1 hour', reset => %s)", [["keep", name]]
+        )
 
     assert table_of(conn, "settings") == before
 

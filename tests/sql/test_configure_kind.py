@@ -126,7 +126,9 @@ def test_prefers_what_is_given_to_its_reset(conn):
 )
 def test_refuses_to_reset_what_is_no_setting_of_a_kind(conn, name):
     with refused(conn, "22023"):
-        conn.execute("select cortex.configure_kind('report', keep => '1 hour', reset => %s)", [[name]])
+        conn.execute(
+            "select cortex.configure_kind('report', keep => '1 hour', reset => %s)", [[name]]
+        )
 
     assert table_of(conn, "kind") == []
 
@@ -162,7 +164,9 @@ def test_may_lean_on_a_default(conn):
 
 
 def test_refuses_to_lean_on_a_default_that_is_not_enough(conn):
-    conn.execute("select cortex.configure_kind('report', max_attempts => 3, on_interrupt => 'requeue')")
+    conn.execute(
+        "select cortex.configure_kind('report', max_attempts => 3, on_interrupt => 'requeue')"
+    )
     before = table_of(conn, "kind")
 
     with refused(conn, "22023"):

@@ -87,7 +87,9 @@ def test_leaves_a_job_that_was_asked_softly_to_its_body(conn, make_job):
 def test_forgets_the_session_of_an_attempt_that_was_given_up(conn, make_job, status):
     job = make_job("interrupted", **SESSION)
     if status == "queued":
-        conn.execute("update cortex.job set status = 'queued', finished_at = null, started_at = null")
+        conn.execute(
+            "update cortex.job set status = 'queued', finished_at = null, started_at = null"
+        )
     conn.execute("update cortex.event set at = at - interval '11 seconds'")
 
     conn.execute(END)
@@ -117,9 +119,7 @@ def test_skips_rows_that_somebody_has(committed, connect):
 
 @pytest.mark.parametrize("pid", [None, -1, 0, 2147483647])
 def test_signal_backend_signals_nobody_where_nobody_is(conn, pid):
-    answer = value(
-        conn, "select cortex.signal_backend(%s, %s::timestamptz, true)", [pid, LONG_AGO]
-    )
+    answer = value(conn, "select cortex.signal_backend(%s, %s::timestamptz, true)", [pid, LONG_AGO])
 
     assert answer is False
 

@@ -246,8 +246,12 @@ def test_cancels_the_statement_of_an_attached_session(committed, connect):
 
     assert job_of(committed.conn, job)["backend_pid"] == pid
     wait_until(
-        lambda: value(
-            committed.conn, "select count(*) from pg_stat_activity where pid = %s and state = 'idle'", [pid]
+        lambda: (
+            value(
+                committed.conn,
+                "select count(*) from pg_stat_activity where pid = %s and state = 'idle'",
+                [pid],
+            )
+            == 1
         )
-        == 1
     )

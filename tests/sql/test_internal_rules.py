@@ -70,9 +70,8 @@ def test_rules_tell_kinds_apart_to_the_letter(conn):
     """I03."""
     insert(conn, max_running=3)
 
-    assert [rules(conn, kind)["max_running"] for kind in ("test", "Test", "test ", "t_st", "%")] == [
-        3, None, None, None, None,
-    ]  # fmt: skip
+    limits = [rules(conn, kind)["max_running"] for kind in ("test", "Test", "test ", "t_st", "%")]
+    assert limits == [3, None, None, None, None]
 
 
 def test_every_setting_of_a_kind_is_one_of_the_settings(conn):

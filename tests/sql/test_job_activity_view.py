@@ -109,7 +109,8 @@ def test_shows_nothing_of_a_stranger_with_the_same_pid(committed, attached):
 def big(committed):
     """A table that takes PostgreSQL a moment."""
     committed.conn.execute(
-        "create table public.big as select g as id, md5(g::text) as word, repeat('x', 80) as filling"
+        "create table public.big as"
+        " select g as id, md5(g::text) as word, repeat('x', 80) as filling"
         " from generate_series(1, 150000) as g"
     )
     return committed.conn
@@ -117,7 +118,9 @@ def big(committed):
 
 def seen_during(observer, session, statement, wanted, tries=8):
     """
-    The first row of the view that satisfies *wanted* while *statement* runs; again if it was missed.
+    The first row of the view that satisfies *wanted* while *statement* runs.
+
+    The statement is run again if that was missed.
     """
     found = []
 
@@ -140,7 +143,10 @@ def seen_during(observer, session, statement, wanted, tries=8):
 @pytest.mark.parametrize(
     ("command", "statement"),
     [
-        ("CREATE INDEX", "drop index if exists public.w; create index w on public.big (word, filling)"),
+        (
+            "CREATE INDEX",
+            "drop index if exists public.w; create index w on public.big (word, filling)",
+        ),
         (
             "CREATE INDEX CONCURRENTLY",
             "create index concurrently if not exists c on public.big (word, filling)",

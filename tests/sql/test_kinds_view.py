@@ -9,7 +9,9 @@ KINDS = "select * from cortex.kinds order by kind"
 
 def test_shows_what_a_kind_says_and_the_settings_for_the_rest(conn):
     conn.execute("select cortex.configure(run_timeout => '1 day', keep => '90 days')")
-    conn.execute("select cortex.configure_kind('report', stale_after => '8 hours', keep => '1 day')")
+    conn.execute(
+        "select cortex.configure_kind('report', stale_after => '8 hours', keep => '1 day')"
+    )
 
     [seen] = rows(conn, KINDS)
 

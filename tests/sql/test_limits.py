@@ -260,7 +260,9 @@ def test_an_overdue_body_that_ends_after_all_corrects_its_row(conn, make_job):
 
 @pytest.mark.usefixtures("hour")
 def test_each_attempt_has_its_own_time(conn, make_job):
-    conn.execute("select cortex.configure_kind('test', max_attempts => 2, on_interrupt => 'requeue')")
+    conn.execute(
+        "select cortex.configure_kind('test', max_attempts => 2, on_interrupt => 'requeue')"
+    )
     job = make_job("running", **RAN)
     overdue(conn)
     conn.execute("update cortex.job set run_at = clock_timestamp()")
@@ -303,7 +305,8 @@ def test_the_wait_counts_from_run_at(conn, make_job):
     ahead = make_job("queued", silent_for="1 day", run_at="2100-01-01 00:00:00+00")
     due = make_job("queued", silent_for="1 day")
     conn.execute(
-        "update cortex.job set run_at = clock_timestamp() - interval '59 minutes' where uuid = %s", [due]
+        "update cortex.job set run_at = clock_timestamp() - interval '59 minutes' where uuid = %s",
+        [due],
     )
 
     assert overdue(conn) == 0
@@ -379,7 +382,9 @@ def test_nothing_is_looked_for_where_nobody_sets_a_limit(conn, make_job):
 
 def test_a_limit_older_than_time_itself_ends_nothing(conn, make_job):
     """D10."""
-    conn.execute("select cortex.configure(run_timeout => '7000 years', queue_timeout => '7000 years')")
+    conn.execute(
+        "select cortex.configure(run_timeout => '7000 years', queue_timeout => '7000 years')"
+    )
     make_job("running", **RAN)
     make_job("queued", silent_for="1000 days")
 

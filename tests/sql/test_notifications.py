@@ -75,7 +75,11 @@ def test_tells_every_turn_of_a_job_that_is_tried_again(heard, do):
 
 @pytest.mark.parametrize(
     "end",
-    ["cancel_job(%s)", "interrupt_orphans() where %s is not null", "reap_stale() where %s is not null"],
+    [
+        "cancel_job(%s)",
+        "interrupt_orphans() where %s is not null",
+        "reap_stale() where %s is not null",
+    ],
 )
 def test_tells_an_end_that_somebody_else_wrote(heard, do, committed, end):
     status = "queued" if end.startswith("cancel") else "running"

@@ -11,7 +11,9 @@ TERMINAL = ["succeeded", "failed", "interrupted", "cancelled"]
 
 
 @pytest.mark.parametrize("status", TERMINAL)
-def test_spawns_a_job_with_the_same_kind_params_scope_and_priority(conn, make_job, make_runner, status):
+def test_spawns_a_job_with_the_same_kind_params_scope_and_priority(
+    conn, make_job, make_runner, status
+):
     old = make_job(
         status, kind="report", params={"a": [1]}, debounce_scope={"s": 1}, debounce_on="queued",
         priority=7, actor="ada", runner=make_runner(), pinned=True, result=3, message="m",
@@ -24,7 +26,12 @@ def test_spawns_a_job_with_the_same_kind_params_scope_and_priority(conn, make_jo
     same = ("kind", "params", "debounce_scope", "debounce_on", "priority")
     assert answer["created"] is True
     assert {name: new[name] for name in same} == {name: before[name] for name in same}
-    assert (new["status"], new["actor"], new["attempt"], new["runner"]) == ("queued", "bob", 0, None)
+    assert (new["status"], new["actor"], new["attempt"], new["runner"]) == (
+        "queued",
+        "bob",
+        0,
+        None,
+    )
     assert (new["result"], new["message"], new["pinned"]) == (None, "", False)
     assert job_of(conn, old) == before
 

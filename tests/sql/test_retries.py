@@ -156,7 +156,9 @@ def test_a_job_that_somebody_wants_cancelled_is_not_tried_again(conn, make_job, 
 @pytest.mark.parametrize(
     ("attempt", "longest"), [(1, 10), (2, 20), (3, 40), (5, 160), (9, 2560), (10, 3600), (99, 3600)]
 )
-def test_the_pause_doubles_up_to_its_limit_and_half_of_it_is_chance(conn, make_job, attempt, longest):
+def test_the_pause_doubles_up_to_its_limit_and_half_of_it_is_chance(
+    conn, make_job, attempt, longest
+):
     conn.execute("select cortex.configure(max_attempts => 100, backoff => '10 seconds')")
     jobs = [make_job("running", attempt=attempt) for _ in range(20)]
 
@@ -192,7 +194,9 @@ def test_no_pause_is_too_long_for_the_clock(conn, make_job):
         fail(conn, job)
 
     assert [status_of(conn, job) for job in jobs] == ["queued", "queued"]
-    assert all(value(conn, "select isfinite(run_at) from cortex.job where uuid = %s", [j]) for j in jobs)
+    assert all(
+        value(conn, "select isfinite(run_at) from cortex.job where uuid = %s", [j]) for j in jobs
+    )
 
 
 # What becomes of an interruption
@@ -216,7 +220,14 @@ def interrupted_by(conn, how, job, runner):
     return value(conn, f"select cortex.{how}(%s)", [runner])
 
 
-ALL = ["reap_stale", "reap_overdue", "maintain", "list_recent", "interrupt_orphans", "retire_runner"]
+ALL = [
+    "reap_stale",
+    "reap_overdue",
+    "maintain",
+    "list_recent",
+    "interrupt_orphans",
+    "retire_runner",
+]
 
 
 @pytest.mark.usefixtures("retried")
@@ -231,7 +242,10 @@ def test_an_interrupted_job_waits_again_where_its_kind_says_so(conn, make_job, m
     assert answer == 1
     assert (row["status"], row["attempt"], row["runner"]) == ("queued", 1, None)
     assert 5 <= pause_of(conn, job) <= 10
-    assert [event["to_status"] for event in rows(conn, HISTORY, [job])][1:] == ["interrupted", "queued"]
+    assert [event["to_status"] for event in rows(conn, HISTORY, [job])][1:] == [
+        "interrupted",
+        "queued",
+    ]
 
 
 @pytest.mark.parametrize("how", ALL)
@@ -340,7 +354,9 @@ def test_a_runners_own_job_is_over_when_the_runner_is_gone(conn, make_job, make_
 
 @pytest.mark.usefixtures("retried")
 @pytest.mark.parametrize("how", ["maintain", "retire_runner", "list_recent"])
-def test_a_runners_own_job_stays_interrupted_when_the_runner_is_gone(conn, make_job, make_runner, how):
+def test_a_runners_own_job_stays_interrupted_when_the_runner_is_gone(
+    conn, make_job, make_runner, how
+):
     runner = make_runner()
     job = make_job("running", runner=runner, pinned=True)
 

@@ -25,7 +25,9 @@ def test_queues_one_job_for_each_params_in_order(conn):
 
 
 def test_makes_jobs_like_those_of_spawn_job(conn):
-    conn.execute("select cortex.spawn_job('test', actor => 'ada', params => '{\"a\": 1}', priority => 7)")
+    conn.execute(
+        "select cortex.spawn_job('test', actor => 'ada', params => '{\"a\": 1}', priority => 7)"
+    )
 
     conn.execute("select cortex.spawn_jobs('test', array['{\"a\": 1}']::jsonb[], 'ada', 7)")
 
@@ -140,8 +142,9 @@ def test_keeps_ten_thousand_in_order(conn):
 
     ordered = value(
         conn,
-        "select count(*) from cortex.job as j join unnest(%s::uuid[]) with ordinality as u (uuid, place)"
-        " on u.uuid = j.uuid where (j.params->>'n')::bigint = u.place",
+        "select count(*) from cortex.job as j"
+        " join unnest(%s::uuid[]) with ordinality as u (uuid, place) on u.uuid = j.uuid"
+        " where (j.params->>'n')::bigint = u.place",
         [[row["uuid"] for row in uuids]],
     )
     assert ordered == 10_000
