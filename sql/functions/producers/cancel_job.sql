@@ -32,7 +32,7 @@ begin
     select j.* into v_job
     from cortex.job as j
     where j.uuid = cancel_job.job
-    for update;
+    for no key update;
 
     if not found then
         perform cortex.require_job(job => cancel_job.job);

@@ -5,7 +5,8 @@
 --             scope stands in its place, unchanged
 -- Raises      22004 kind is null, 22023 bad argument, JC102 no such runner, 55000 a zombie in its way can't be
 --             ended; 40001 in repeatable read and serializable when another session changed the scope meanwhile
--- Locks       waits for a concurrent spawn of the same kind and scope to commit or roll back, and up to two
+-- Locks       mode queued: the waiting job it answers with, so that it starts after this commit. Waits for a
+--             concurrent spawn of the same kind and scope to commit or roll back, and up to two
 --             seconds for whoever has the row of a zombie there
 
 create or replace function cortex.spawn_job(
@@ -76,10 +77,20 @@ begin
                     or exists (
                         select from cortex.abandoned_jobs(candidates => array[a.id])
                     ) as is_dead
-                from cortex.job as a
-                where a.kind = spawn_job.kind
-                    and a.debounce_scope = spawn_job.debounce_scope
-                    and a.status in ('queued', 'running')
+                from (
+                    -- One by one, each by its index.
+                    select w.*
+                    from cortex.job as w
+                    where w.kind = spawn_job.kind
+                        and w.debounce_scope = spawn_job.debounce_scope
+                        and w.status = 'queued'
+                    union all
+                    select r.*
+                    from cortex.job as r
+                    where r.kind = spawn_job.kind
+                        and r.debounce_scope = spawn_job.debounce_scope
+                        and r.status = 'running'
+                ) as a
             ) as j;
 
             if v_dead is not null
@@ -92,19 +103,34 @@ begin
             if v_id is not null and (v_refused or not v_fixed_snapshot) then
                 -- A zombie whose row somebody has: to end it, to replace it, or to prove it alive after
                 -- all. The outcome counts, so wait for it and look again.
-                if v_id = any(v_dead) and v_id = v_outwaited then
-                    raise exception 'job % is dead, but can''t be ended', v_uuid
-                        using errcode = '55000',
-                        hint = 'A warning says why: a trigger, a policy or an open transaction.';
-                end if;
-                if v_id = any(v_dead) and cortex.outwait(id => v_id) then
-                    v_outwaited := v_id;
-                    continue;
+                if v_id = any(coalesce(v_dead, '{}')) then
+                    if v_id = v_outwaited then
+                        raise exception 'job % is dead, but can''t be ended', v_uuid
+                            using errcode = '55000',
+                            hint = 'A warning says why: a trigger, a policy or an open transaction.';
+                    end if;
+                    if cortex.outwait(id => v_id) then
+                        v_outwaited := v_id;
+                        continue;
+                    end if;
                 end if;
                 if v_fixed_snapshot and v_mode = 'active' and cardinality(v_active) > 1 then
                     -- One of the two kept the new job out; the snapshot can't tell which. Locking the
                     -- one that waits raises 40001 if it does not wait any more.
                     perform from cortex.job as j where j.id = v_id for share;
+                end if;
+                if v_mode = 'queued' then
+                    -- The follow-up must see what this transaction has written, so it may not start
+                    -- before the commit: claims go round the row until then.
+                    perform
+                    from cortex.job as j
+                    where j.id = v_id
+                        and j.status = 'queued'
+                    for key share;
+                    if not found then
+                        continue;
+                    end if;
+                    perform pg_notify('cortex_queue', spawn_job.kind);
                 end if;
                 return query select v_uuid, false;
                 return;

@@ -20,7 +20,7 @@ declare
     v_actor constant pg_catalog.text := coalesce(spawn_jobs.actor, '');
     v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_uuids pg_catalog.uuid[];
-    v_bad record;
+    v_bad pg_catalog.record;
 begin
     perform cortex.check_spawn(
         kind => spawn_jobs.kind, actor => v_actor, params => '{}', debounce_scope => null, run_at => null
