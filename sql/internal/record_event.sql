@@ -38,7 +38,8 @@ begin
         end if;
     elsif new.finished_at is not null then
         -- A job that had to wait for this one, for its scope or its kind's limit, is free now. Two
-        -- questions, each with its index: all that waits is too much to look through at every end.
+        -- questions, each with its index: all that waits is too much to look through at every end. A call
+        -- for a limited kind may be for nothing, where only jobs of other kinds are ready.
         if (
             new.debounce_scope is not null
             and exists (
@@ -56,8 +57,7 @@ begin
             and exists (
                 select
                 from cortex.job as f
-                where f.kind = new.kind
-                    and f.status = 'queued'
+                where f.status = 'queued'
                     and f.runner is null
                     and f.run_at <= v_now
             )

@@ -16,14 +16,17 @@ declare
     v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_text pg_catalog.text;
 begin
-    with sample (place, name, help, labels, value) as (
+    with counted as materialized (
+        select * from cortex.status_counts(hours => 1)
+    ),
+    sample (place, name, help, labels, value) as (
         select
             1,
             'cortex_jobs_active',
             'Jobs that wait or run.',
             cortex.prometheus_labels(kind => c.kind, status => c.status),
             c.jobs::numeric
-        from cortex.status_counts(hours => 1) as c
+        from counted as c
         where c.status in ('queued', 'running')
         union all
         select
@@ -32,7 +35,7 @@ begin
             'Jobs that ended in the last hour.',
             cortex.prometheus_labels(kind => c.kind, status => c.status),
             c.jobs::numeric
-        from cortex.status_counts(hours => 1) as c
+        from counted as c
         where c.status not in ('queued', 'running')
         union all
         select
