@@ -24,7 +24,7 @@ from pycortex.errors import (
     JobStopped,
     WrongState,
 )
-from pycortex.models import Job, JobStatus
+from pycortex.models import Job, JobStatus, Verdict
 from pycortex.progress import JobProgress
 from pycortex.values import to_jsonb
 
@@ -108,7 +108,7 @@ class Finisher:
         for delay in _delays():
             try:
                 if _ended_from_outside(outcome):
-                    outcome = self._judge(job, outcome)
+                    outcome = self._judge(progress, outcome)
                     if outcome.status is None:
                         return "stopped"
                 self._write_last_step(progress)
@@ -138,15 +138,14 @@ class Finisher:
                 return "lost"
         raise AssertionError("unreachable")
 
-    def _judge(self, job: Job, outcome: Outcome) -> Outcome:
+    def _judge(self, progress: JobProgress, outcome: Outcome) -> Outcome:
         """Find out why the body's statement was ended from outside: it may not be its failure."""
-        now = self._pool.run(lambda conn: sql.find_job(conn, job.uuid))
-        if now is None or now.status is not JobStatus.RUNNING or now.attempt != job.attempt:
-            return replace(outcome, status=None)
-        if now.cancel_requested_at is not None:
-            return Outcome(
-                JobStatus.CANCELLED, "cancelled on request, amid a statement"
-            )
+        # By a step, which waits for whoever ended the statement to commit; a look would not.
+        match self._writer.write(progress, again=True):
+            case Verdict.STOP:
+                return replace(outcome, status=None)
+            case Verdict.CANCEL:
+                return Outcome(JobStatus.CANCELLED, "cancelled on request, amid a statement")
         return outcome
 
     def _write_last_step(self, progress: JobProgress) -> None:

@@ -28,6 +28,10 @@ LIMIT = 10.0
 """Seconds that a write may take; the database itself gives up on a locked row after 2."""
 
 
+NO_STEP = (0, None, "")
+"""What a job's row says before its first step."""
+
+
 class StepWriter:
     """
     Writes each job's latest step when it is due.
@@ -78,17 +82,20 @@ class StepWriter:
         with progress._writing:
             pass
 
-    def write(self, progress: JobProgress) -> None:
+    def write(self, progress: JobProgress, *, again: bool = False) -> Verdict:
         """
-        Write the latest step if it isn't yet.
+        Write the latest step if it isn't yet, or *again*.
+
+        Returns:
+            What the body should hear.
 
         Raises:
             psycopg.Error: It could not be written.
         """
         with progress._writing:
-            latest = progress._latest
-            if latest is None or latest is progress._written:
-                return
+            latest = progress._latest or NO_STEP
+            if not again and (latest is NO_STEP or latest is progress._written):
+                return Verdict.CONTINUE
             current, total, message = latest
             try:
                 verdict = self._pool.run(
@@ -106,6 +113,7 @@ class StepWriter:
                 verdict = Verdict.STOP
             progress._written = latest
         progress._hear(verdict)
+        return verdict
 
     def _run(self) -> None:
         while (found := self._next()) is not None:

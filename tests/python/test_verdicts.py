@@ -116,6 +116,40 @@ def test_a_hard_cancel_ends_the_statement_and_the_job_cancelled(runner, committe
     assert (job.status, activity.job) == (JobStatus.CANCELLED, handle.uuid)
 
 
+def test_a_hard_cancel_counts_even_if_its_commit_comes_later(runner, committed, connect):
+    def body(progress):
+        progress.connection().execute("select pg_sleep(60)")
+
+    handle = runner.spawn("test", body)
+    wait_until(lambda: [a for a in sql.list_activity(committed.conn) if a.wait_event == "PgSleep"])
+
+    canceller = connect()
+    sql.cancel_job(canceller, handle.uuid, hard=True)
+    wait_until_somebody_waits(committed.conn)
+    canceller.commit()
+
+    assert handle.wait(20).status is JobStatus.CANCELLED
+
+
+def wait_until_somebody_waits(conn):
+    waiting = "select from pg_locks where not granted"
+    wait_until(lambda: conn.execute(waiting).fetchall())
+
+
+def test_a_job_given_up_amid_a_statement_keeps_the_reason(runner, committed):
+    def body(progress):
+        progress.connection().execute("select pg_sleep(60)")
+
+    handle = runner.spawn("test", body)
+    wait_until(lambda: [a for a in sql.list_activity(committed.conn) if a.wait_event == "PgSleep"])
+
+    sql.interrupt_orphans(committed.conn)
+
+    wait_until(lambda: runner._bodies.busy == 0)
+    job = handle.job()
+    assert (job.status, job.message) == (JobStatus.INTERRUPTED, "interrupted by a restart")
+
+
 def test_a_statement_that_times_out_is_a_failure_of_the_body(runner):
     def body(progress):
         progress.connection().execute("set statement_timeout = '50 ms'")
