@@ -537,6 +537,7 @@ COMMENT ON FUNCTION cortex.reap_orphans() IS 'Interrupts every active job whose 
 CREATE FUNCTION cortex.reap_overdue() RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO ''
+    SET jit TO 'off'
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.reap_overdue() IS 'Interrupts jobs that have run or waited for longer than their kind allows.';
