@@ -81,6 +81,10 @@ ROWS_OF_ROUTINES = {
 _DEFINITION = re.compile(
     r"^create or replace (function|procedure|view) (cortex|corpus)\.(\w+)", re.MULTILINE
 )
+_LOOSE_TYPE = re.compile(
+    r"(?:::|^ +v_\w+ (?:constant )?)"
+    r"(?:bool|bytea|date|float[48]|int[248]|jsonb?|name|oid|record|reg\w+|text|timestamptz|uuid)\b"
+)
 _BODY = re.compile(r"as \$\$\n(.*?)\$\$;", re.DOTALL)
 
 
@@ -234,6 +238,21 @@ def test_every_function_pins_its_search_path(catalogue):
         name
         for name, routine in catalogue.items()
         if not routine["is_procedure"] and 'search_path=""' not in routine["settings"]
+    ]
+    nobody(loose)
+
+
+def test_every_body_names_the_schema_of_its_types(catalogue):
+    """
+    Temporary types come first, an empty search_path or not, and a domain runs its maker's checks.
+
+    Keywords (bigint, boolean, integer, interval, numeric, double precision) can't be shadowed.
+    """
+    loose = [
+        (name, line.strip())
+        for name, routine in catalogue.items()
+        for line in routine["body"].splitlines()
+        if _LOOSE_TYPE.search(line.partition("--")[0])
     ]
     nobody(loose)
 

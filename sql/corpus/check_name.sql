@@ -14,7 +14,7 @@ begin
         raise exception 'name is null'
             using errcode = '22004', hint = 'Give it a name of 1 to 200 characters.';
     end if;
-    if check_name.name !~ '\S' then
+    if check_name.name !~ '[^[:space:]]' then
         raise exception 'name is empty'
             using errcode = '22023', hint = 'Give it a name of 1 to 200 characters.';
     end if;

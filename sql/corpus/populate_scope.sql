@@ -24,7 +24,7 @@ security definer
 set search_path = ''
 as $$
 declare
-    v_log constant regclass := corpus.severity_log(severity => populate_scope.severity);
+    v_log constant pg_catalog.regclass := corpus.severity_log(severity => populate_scope.severity);
     v_lowest constant integer := case populate_scope.severity
         when 'warning' then -2
         when 'error' then -3

@@ -13,7 +13,7 @@ as $$
 begin
     perform cortex.require_severity(severity => severity_log.severity);
 
-    return format('corpus.%I', 'log_' || severity_log.severity || 's')::regclass;
+    return format('corpus.%I', 'log_' || severity_log.severity || 's')::pg_catalog.regclass;
 end;
 $$;
 

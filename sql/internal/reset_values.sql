@@ -11,7 +11,7 @@ stable
 set search_path = ''
 as $$
 declare
-    v_stranger record;
+    v_stranger pg_catalog.record;
     v_defaults pg_catalog.text;
     v_values pg_catalog.jsonb;
 begin

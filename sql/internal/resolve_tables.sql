@@ -18,11 +18,11 @@ stable
 set search_path = ''
 as $$
 declare
-    v_tables text[] := array[]::text[];
-    v_name text;
-    v_parts text[];
-    v_found record;
-    v_table text;
+    v_tables pg_catalog.text[] := array[]::pg_catalog.text[];
+    v_name pg_catalog.text;
+    v_parts pg_catalog.text[];
+    v_found pg_catalog.record;
+    v_table pg_catalog.text;
 begin
     if resolve_tables.tables is null then
         perform cortex.require_reports();
@@ -41,15 +41,15 @@ begin
             v_parts := parse_ident(v_name);
         exception
             when invalid_parameter_value then
-                v_parts := array[]::text[];
+                v_parts := array[]::pg_catalog.text[];
         end;
 
         select
             count(*) as matches,
-            min(n.nspname::text) as schema_name,
-            min(c.relname::text) as table_name,
-            min(c.relkind::text) as relkind,
-            min(c.relpersistence::text) as relpersistence
+            min(n.nspname::pg_catalog.text) as schema_name,
+            min(c.relname::pg_catalog.text) as table_name,
+            min(c.relkind::pg_catalog.text) as relkind,
+            min(c.relpersistence::pg_catalog.text) as relpersistence
         into v_found
         from pg_catalog.pg_class as c
         join pg_catalog.pg_namespace as n on n.oid = c.relnamespace

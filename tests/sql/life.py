@@ -56,6 +56,7 @@ def live(conn: psycopg.Connection[Any], kind: str = "life", text: str = "") -> N
     assert ask("cortex.schema_version()")
     for view in VIEWS:
         assert ask(f"count(*) from cortex.{view}") >= (view != "job_activity")
+    _live_through_reports(ask)
     assert ask("cortex.retire_runner(%(runner)s, message => %(text)s)", runner=runner) == 0
 
 
@@ -93,3 +94,23 @@ def _live_through_a_change_of_mind(ask: Any) -> None:
     job = ask("cortex.spawn_jobs(%(kind)s, array[%(json)s::jsonb], actor => %(text)s)")
     assert ask("cortex.cancel_job(%(job)s, actor => %(text)s)", job=job) == "cancelled"
     assert ask("created from cortex.rerun_job(%(job)s, actor => %(text)s)", job=job) is True
+
+
+def _live_through_reports(ask: Any) -> None:
+    corpus = ask("corpus.open_corpus(%(name)s)")
+    here = {"corpus": corpus, "service": ask("corpus.open_service(%(name)s)")}
+    put = "task_id from corpus.put_tasks(%(corpus)s, %(service)s, array[%(name)s], array[-3])"
+    assert ask(put, **here) is not None
+    spawn = "created from cortex.spawn_report_populate(%(corpus)s, %(service)s, 'error', %(text)s)"
+    assert ask(spawn, **here) is True
+    active = "cortex.report_populate_active(%(corpus)s, %(service)s, 'error')"
+    assert ask(active, **here) is True
+    assert ask("corpus.populate_scope(%(corpus)s, %(service)s, 'error')", **here) == 1
+    counted = "message_count from corpus.report_slice(%(corpus)s, %(service)s, 'error')"
+    assert ask(counted, **here) == 0
+    assert ask("corpus.invalidate_scope(%(corpus)s, %(service)s)", **here) == 1
+    assert ask("corpus.invalidate_all()") == 0
+    assert ask("created from cortex.spawn_report_refresh(%(text)s)") is True
+    assert ask("created from cortex.spawn_reindex(%(text)s)") is True
+    tables = "array['corpus.tasks', 'pg_catalog.pg_class']"
+    assert ask(f"created from cortex.spawn_analyze(%(text)s, {tables})") is True

@@ -33,7 +33,7 @@ $$
 """
 TYPES = """
     text uuid jsonb timestamptz interval numeric bool boolean int4 integer int8 bigint float8 name
-    regclass regprocedure oid varchar json
+    regclass regprocedure oid varchar json record date
 """
 RELATIONS = """
     job jobs event kind settings runner runners upkeep configuration pg_locks pg_database pg_class
@@ -114,7 +114,11 @@ def lay(conn, schema, name, arguments, returns):
 def lay_types(conn):
     lay(conn, "pg_temp", "trap", "anyelement", "pg_catalog.bool")
     for name in TYPES.split():
-        known = value(conn, "select to_regtype(%s) is not null", [f'pg_catalog."{name}"'])
+        known = value(
+            conn,
+            "select exists (select from pg_type where oid = to_regtype(%s) and typtype = 'b')",
+            [f'pg_catalog."{name}"'],
+        )
         base = f'pg_catalog."{name}"' if known else "pg_catalog.text"
         conn.execute(f'create domain pg_temp."{name}" as {base} check (pg_temp.trap(value))')
 

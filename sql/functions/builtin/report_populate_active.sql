@@ -18,7 +18,7 @@ security definer
 set search_path = ''
 as $$
 declare
-    v_slice constant jsonb := cortex.report_slice(
+    v_slice constant pg_catalog.jsonb := cortex.report_slice(
         corpus_id => report_populate_active.corpus_id,
         service_id => report_populate_active.service_id,
         severity => report_populate_active.severity

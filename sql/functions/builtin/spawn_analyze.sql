@@ -16,7 +16,7 @@ security definer
 set search_path = ''
 as $$
 declare
-    v_tables constant text[] :=
+    v_tables constant pg_catalog.text[] :=
         cortex.resolve_tables(tables => spawn_analyze.tables, catalogs => true);
 begin
     return query

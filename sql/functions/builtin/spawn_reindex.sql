@@ -19,7 +19,7 @@ security definer
 set search_path = ''
 as $$
 declare
-    v_tables constant text[] :=
+    v_tables constant pg_catalog.text[] :=
         cortex.resolve_tables(tables => spawn_reindex.tables, catalogs => false);
 begin
     return query

@@ -21,7 +21,7 @@ security definer
 set search_path = ''
 as $$
 declare
-    v_slice constant jsonb := cortex.report_slice(
+    v_slice constant pg_catalog.jsonb := cortex.report_slice(
         corpus_id => spawn_report_populate.corpus_id,
         service_id => spawn_report_populate.service_id,
         severity => spawn_report_populate.severity

@@ -15,7 +15,9 @@ set search_path = ''
 as $$
 begin
     -- Some versions of pg_cron read five fields and drop a sixth without a word.
-    if array_length(regexp_split_to_array(btrim(schedule_maintenance.schedule), '\s+'), 1) > 5 then
+    if array_length(
+        regexp_split_to_array(btrim(schedule_maintenance.schedule), '[[:space:]]+'), 1
+    ) > 5 then
         raise exception 'schedule % has more than five fields', schedule_maintenance.schedule
             using errcode = '22023', hint = 'Give minute, hour, day, month and weekday: * * * * *';
     end if;
