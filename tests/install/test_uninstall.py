@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -10,7 +11,13 @@ import psycopg
 import pytest
 from psycopg import errors, sql
 
-from pycortex.install import InstallationBusy, NewerSchema, exclusively, install
+from pycortex.install import (
+    InstallationBusy,
+    NewerSchema,
+    declared_objects,
+    exclusively,
+    install,
+)
 from pycortex.uninstall import JobsActive, NotOurs, uninstall
 from tests.factories import make_job
 from tests.schema import run_tool
@@ -246,6 +253,20 @@ def test_refuses_what_a_newer_version_installed(session):
         uninstall(session)
 
     assert session.execute("select to_regclass('cortex.job')").fetchone() != (None,)
+
+
+def test_removes_a_schema_that_is_older_than_the_package(session, monkeypatch):
+    newer = replace(
+        declared_objects(),
+        relations=(*declared_objects().relations, "cortex.not_yet"),
+        types=(*declared_objects().types, "cortex.later"),
+        routines=(*declared_objects().routines, "cortex.step(uuid, cortex.later)"),
+    )
+    monkeypatch.setattr("pycortex.install.declared_objects", lambda *, corpus: newer)
+
+    done = uninstall(session)
+
+    assert "schema cortex" in done.removed
 
 
 def test_is_refused_to_a_role_that_owns_nothing(session, server):
