@@ -91,6 +91,11 @@ def with_defaults(conninfo: str = "", *, application_name: str = "") -> str:
 
 
 def _parse(conninfo: str) -> dict[str, str]:
+    if conninfo.startswith("embedded:"):
+        raise ValueError(
+            "embedded: is no connection string; with pycortex.database.resolve('embedded:') as "
+            "database: keeps that server up, and database.conninfo leads to it"
+        )
     try:
         found = conninfo_to_dict(conninfo)
     except psycopg.ProgrammingError as error:

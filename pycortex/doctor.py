@@ -102,9 +102,18 @@ def _encoding(conn: Connection[Any]) -> Check:
 
 
 def _schema(conn: Connection[Any]) -> Check:
-    [there, corpus] = conn.execute(
-        "select to_regclass('cortex.job') is not null, to_regnamespace('corpus') is not null"
-    ).fetchone() or [False, False]
+    try:
+        [there, corpus] = conn.execute(
+            "select to_regclass('cortex.job') is not null, to_regnamespace('corpus') is not null"
+        ).fetchone() or [False, False]
+    except errors.InsufficientPrivilege:
+        return Check(
+            "schema",
+            Level.ERROR,
+            f"schema cortex is closed to role {conn.info.user}",
+            "grant it one of the four roles, for example: "
+            f'grant cortex_reader to "{conn.info.user}"',
+        )
     if not there:
         return Check(
             "schema", Level.ERROR, "pycortex isn't installed here", "run: pycortex install"

@@ -8,7 +8,11 @@ from psycopg.conninfo import make_conninfo
 
 from pycortex import sql
 
-__all__ = ["schedule", "take_off", "unschedule"]
+__all__ = ["CronNotCreated", "schedule", "take_off", "unschedule"]
+
+
+class CronNotCreated(errors.FeatureNotSupported):
+    """The database where pg_cron should live doesn't have the extension."""
 
 
 def schedule(
@@ -30,6 +34,7 @@ def schedule(
 
     Raises:
         psycopg.errors.FeatureNotSupported: There is no pg_cron; the hint says what to do.
+        CronNotCreated: It is loaded, but not created in the database where it lives.
     """
     with psycopg.connect(conninfo, autocommit=True) as conn:
         try:
@@ -87,4 +92,11 @@ def take_off(cron: Connection[Any], *, entry: str, database: str) -> bool:
 
 
 def _home(conninfo: str, database: str) -> Connection[Any]:
-    return psycopg.connect(make_conninfo(conninfo, dbname=database), autocommit=True)
+    conn = psycopg.connect(make_conninfo(conninfo, dbname=database), autocommit=True)
+    if conn.execute("select from pg_extension where extname = 'pg_cron'").rowcount == 0:
+        conn.close()
+        raise CronNotCreated(
+            f"pg_cron is not created in database {database}; "
+            "as a superuser there: create extension pg_cron"
+        )
+    return conn

@@ -1,12 +1,13 @@
 -- What must hold before the migrations run, and the shelf on which they keep their books.
 --
 -- Called by   the installer and `pycortex sql`, first, inside the installation's transaction
--- Raises      0A000 server too old, 22P05 database not UTF-8, 25006 nothing can be written here, 42P06
---             another schema cortex is in the way
+-- Raises      0A000 server too old, 22P05 database not UTF-8, 25006 nothing can be written here, 42501 the
+--             schema is another role's, 42P06 another schema cortex is in the way
 
 do $$
 declare
     v_stranger text;
+    v_owner name;
 begin
     if current_setting('server_version_num')::integer < 140000 then
         raise exception 'PostgreSQL % is too old, 14 is the oldest that works',
@@ -32,6 +33,20 @@ begin
                 when pg_is_in_recovery() then 'Install on its primary.'
                 else 'Set default_transaction_read_only = off for this session.'
             end;
+    end if;
+
+    select pg_get_userbyid(c.relowner)
+    into v_owner
+    from pg_catalog.pg_class as c
+    join pg_catalog.pg_namespace as n on n.oid = c.relnamespace
+    where n.nspname = 'cortex'
+        and c.relname = '_yoyo_migration'
+        and not pg_has_role(c.relowner, 'usage');
+
+    if found then
+        raise exception 'pycortex in database % belongs to role %, not to %',
+            current_database(), v_owner, current_user
+            using errcode = '42501', hint = 'Do this as that role, or as a member of it.';
     end if;
 
     if to_regclass('cortex._yoyo_migration') is null then

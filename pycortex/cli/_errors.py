@@ -77,6 +77,8 @@ def _of_database(error: psycopg.Error) -> Report:
             f"pycortex isn't installed in this database, or is older than this program: {message}",
             "run: pycortex install",
         )
+    if state == "42501" and not hint and re.search(r"^permission denied for (?!table)", message):
+        hint = "docs/security.md says which of the four roles may do this; ask to be made a member"
     if state == "25006":
         return Report(REFUSED, f"the database only reads here: {message}", hint)
     return Report(REFUSED, message, hint)

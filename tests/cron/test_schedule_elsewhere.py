@@ -7,7 +7,7 @@ import pytest
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
-from pycortex.schedule import schedule, unschedule
+from pycortex.schedule import CronNotCreated, schedule, unschedule
 
 
 def test_says_where_pg_cron_lives_and_how_to_schedule_there(apart):
@@ -85,3 +85,10 @@ def test_raises_where_the_server_has_no_pg_cron(conn):
 
     assert caught.value.diag.message_hint
     assert caught.value.diag.message_detail is None
+
+
+@pytest.mark.parametrize("call", [schedule, unschedule])
+def test_says_when_pg_cron_is_not_created_where_it_should_live(apart, call):
+    """The setting names a database; it does not say that anybody created the extension there."""
+    with pytest.raises(CronNotCreated):
+        call(apart, cron_database="postgres")

@@ -128,3 +128,9 @@ def test_keeps_special_characters(conninfo):
     params = conninfo_to_dict(with_defaults(conninfo))
 
     assert (params["user"], params["password"]) == ("u@er", "p@ss/w:rd#%?")
+
+
+def test_says_how_to_reach_the_embedded_server():
+    """The command takes embedded: for a URL, so somebody will try it here."""
+    with pytest.raises(ValueError, match=r"pycortex\.database\.resolve"):
+        with_defaults("embedded:///tmp/somewhere")
