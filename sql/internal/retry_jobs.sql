@@ -6,6 +6,7 @@
 --
 -- Called by   finish_job, interrupt_jobs, in whose transaction the rows are locked
 -- Returns     how many wait again
+-- Locks       the job that runs in the same scope, should there be one
 
 create or replace function cortex.retry_jobs(ids bigint[])
 returns integer
@@ -53,6 +54,17 @@ begin
             )
         );
         v_now := clock_timestamp();
+
+        -- Two of one scope on their way back would each wait for the other, in one index each. So wait
+        -- first for whoever holds what stands there, with nothing in either index.
+        perform
+        from cortex.job as n
+        where n.kind = v_job.kind
+            and n.debounce_scope = v_job.debounce_scope
+            and n.status = 'running'
+            and n.id <> v_job.id
+        for no key update;
+
         begin
             update cortex.job as j
             set status = 'queued',
