@@ -1,4 +1,4 @@
-"""Where the files that travel with the package are: beside it in a checkout, inside it in a wheel."""
+"""Where the files that travel with the package are: in a checkout beside it, else inside it."""
 
 from pathlib import Path
 

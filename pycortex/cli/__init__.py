@@ -2,7 +2,18 @@
 
 import click
 
-from pycortex.cli import _demo, builtin, doctor, jobs, setup, uninstall, upkeep, watch, worker
+from pycortex.cli import (
+    _demo,
+    builtin,
+    control,
+    doctor,
+    jobs,
+    setup,
+    uninstall,
+    upkeep,
+    watch,
+    worker,
+)
 from pycortex.cli._app import RootGroup, version
 
 __all__ = ["main"]
@@ -39,6 +50,8 @@ for command in (
     jobs.show,
     watch.watch,
     watch.wait,
+    control.cancel,
+    control.rerun,
     jobs.count,
     jobs.counts,
     builtin.reindex,
@@ -50,5 +63,6 @@ for command in (
     upkeep.interrupt_orphans,
     upkeep.schedule,
     upkeep.unschedule,
+    control.metrics,
 ):
     main.add_command(command)

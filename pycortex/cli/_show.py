@@ -12,8 +12,8 @@ from pycortex.models import Job, JobEvent
 __all__ = ["print_job"]
 
 
-def print_job(job: Job, events: Sequence[JobEvent]) -> None:
-    """Print *job* a line per fact, then the history that *events* tell."""
+def print_job(job: Job, events: Sequence[JobEvent], activity: str = "") -> None:
+    """Print *job* a line per fact, *activity* among them, then the history that *events* tell."""
     done = percent(job)
     facts = [
         ("uuid", str(job.uuid)),
@@ -21,6 +21,7 @@ def print_job(job: Job, events: Sequence[JobEvent]) -> None:
         ("status", job.status),
         ("progress", progress(job) + ("" if done is None else f"  {done}%")),
         ("message", job.message),
+        ("activity", activity),
         ("actor", job.actor),
         ("params", _json(job.params)),
         ("result", "" if job.result is None else _json(job.result)),

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pycortex import sql
+from pycortex.cli._activity import activity_of, with_activity
 from pycortex.cli._app import App, Command, pass_app
 from pycortex.cli._errors import RefusedError
 from pycortex.cli._jobs import JOB_COLUMNS, find, job_row
@@ -102,6 +103,8 @@ def list_(app: App, active: bool, limit: int, as_json: bool) -> None:
     """List the newest jobs, newest first."""
     with app.connect() as conn:
         jobs = sql.list_recent(conn, active_only=active, max_rows=limit)
+        if not as_json:
+            jobs = with_activity(conn, jobs)
     if as_json:
         print_json(jobs)
         return
@@ -125,10 +128,11 @@ def show(app: App, uuid: UuidRange, as_json: bool) -> None:
         if job is None:
             raise RefusedError(f"no such job: {name}", "pycortex list shows the newest")
         events = [] if as_json else sql.list_events(conn, name)
+        doing = {} if as_json else activity_of(conn, [job])
     if as_json:
         print_json(job)
     else:
-        print_job(job, events)
+        print_job(job, events, doing.get(name, ""))
 
 
 @click.command(cls=Command, example="pycortex count failed --hours 1")

@@ -1,13 +1,15 @@
 """watch and wait: following jobs to their end."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
 import click
 import psycopg
+from psycopg import Connection
 
+from pycortex.cli._activity import with_activity
 from pycortex.cli._app import App, Command, pass_app
 from pycortex.cli._errors import RefusedError
 from pycortex.cli._jobs import active, by_uuid, find
@@ -40,7 +42,7 @@ def watch(app: App, uuids: tuple[UuidRange, ...], kind: str | None, forever: boo
     with app.database() as conninfo:
         wanted = _find_all(conninfo, uuids)
         reader = _These(wanted) if wanted else _Active(kind)
-        with Source(conninfo, reader.read) as source, screen(sys.stdout) as shown:
+        with Source(conninfo, _and_activity(reader)) as source, screen(sys.stdout) as shown:
             last = follow(source, shown, over=_never if forever else _all_over)
     if not last and not forever:
         say("no active jobs" if kind is None else f"no active jobs of kind {clean(kind)}")
@@ -73,6 +75,10 @@ def wait(app: App, uuids: tuple[UuidRange, ...], timeout: float | None, as_json:
             out(" ".join(part for part in (str(job.uuid), job.status, clean(job.message)) if part))
     if any(job.status is not JobStatus.SUCCEEDED for job in jobs) or len(jobs) < len(wanted):
         click.get_current_context().exit(1)
+
+
+def _and_activity(reader: "_These | _Active") -> Callable[[Connection[Any]], Sequence[Job]]:
+    return lambda conn: with_activity(conn, reader.read(conn))
 
 
 class _These:
