@@ -99,3 +99,26 @@ def assert_invariants(conn: Connection[Any]) -> None:
         if rows := conn.execute(statement).fetchmany(5):
             broken[rule] = rows
     assert not broken
+
+
+MOST_AT_ONCE = """
+    select max(together)
+    from (
+        select sum(change) over (order by at, change, id) as together
+        from (
+            select e.id, e.at, 1 as change
+            from cortex.event as e join cortex.job as j on j.id = e.job_id
+            where j.kind = %(kind)s and e.to_status = 'running'
+            union all
+            select e.id, e.at, -1
+            from cortex.event as e join cortex.job as j on j.id = e.job_id
+            where j.kind = %(kind)s and e.from_status = 'running'
+        ) as changes
+    ) as history
+"""
+
+
+def most_at_once(conn: Connection[Any], kind: str) -> int:
+    """How many jobs of a kind ever ran side by side, by their history."""
+    [most] = conn.execute(MOST_AT_ONCE, {"kind": kind}).fetchone() or [None]
+    return most or 0

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg import Connection, IsolationLevel
 
-from tests.concurrency.invariants import assert_invariants
+from tests.concurrency.invariants import assert_invariants, most_at_once
 from tests.concurrency.parallel import at_once, scalar, sessions, waiting
 
 LIMIT = 3
@@ -21,23 +21,6 @@ SECONDS = 4
 CLAIM = "select j.uuid, j.attempt from cortex.claim_jobs(%s, array['race', 'open'], %s) as j"
 START = "select cortex.set_running(%s, %s)"
 RUNNING = "select count(*) from cortex.job where kind = 'race' and status = 'running'"
-
-MOST_AT_ONCE = """
-    -- The most that ever ran at once, by the history: ends count before starts of the same moment.
-    select max(together)
-    from (
-        select sum(change) over (order by at, change, id) as together
-        from (
-            select e.id, e.at, 1 as change
-            from cortex.event as e join cortex.job as j on j.id = e.job_id
-            where j.kind = 'race' and e.to_status = 'running'
-            union all
-            select e.id, e.at, -1
-            from cortex.event as e join cortex.job as j on j.id = e.job_id
-            where j.kind = 'race' and e.from_status = 'running'
-        ) as changes
-    ) as history
-"""
 
 
 @pytest.fixture
@@ -118,7 +101,7 @@ def test_never_runs_more_than_the_limit(database, committed, queue, levels):
         results = at_once(calls)
 
     assert max(most for most, _ in results) <= LIMIT
-    assert scalar(queue, MOST_AT_ONCE) <= LIMIT
+    assert most_at_once(queue, "race") <= LIMIT
     assert sum(done for _, done in results) > LIMIT
     assert_invariants(queue)
 

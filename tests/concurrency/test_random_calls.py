@@ -21,7 +21,7 @@ from uuid import UUID, uuid4
 import psycopg
 from psycopg import Connection, IsolationLevel
 
-from tests.concurrency.invariants import assert_invariants
+from tests.concurrency.invariants import assert_invariants, most_at_once
 from tests.concurrency.parallel import at_once, scalar, sessions
 
 SECONDS = float(os.environ.get("PYCORTEX_SOAK_SECONDS", "6"))
@@ -244,6 +244,7 @@ def test_any_order_of_calls_ends_well_in_read_committed(database, connect):
     assert told.keys() - EXPECTED == {"done"}
     assert told["40001"] == 0
     assert told["done"] > 100
+    assert most_at_once(observer, "limited") <= 2
     assert_invariants(observer)
 
 
@@ -260,4 +261,5 @@ def test_any_order_of_calls_ends_well_in_all_isolation_levels(database, connect)
     print(told)
     assert told.keys() - EXPECTED == {"done"}
     assert told["done"] > 100
+    assert most_at_once(observer, "limited") <= 2
     assert_invariants(observer)

@@ -100,8 +100,10 @@ def test_failures_sweeps_and_spawns_of_one_scope_never_deadlock(database, commit
             told |= set(
                 at_once(
                     [
-                        lambda conn=conn, n=n, job=dice.choice(jobs): act(conn, job, n)
-                        for n, conn in enumerate(conns)
+                        lambda conn=conn, job=job, n=n: act(conn, job, n)
+                        for n, (conn, job) in enumerate(
+                            zip(conns, dice.choices(jobs, k=len(conns)), strict=True)
+                        )
                     ]
                 )
             )
