@@ -49,6 +49,8 @@ def explain(error: BaseException) -> Report:
             return Report(UNREACHABLE, str(error), error.hint)
         case psycopg.Error():
             return _of_database(error)
+        case UnicodeEncodeError():
+            return Report(USAGE, "an argument holds bytes that are no text in UTF-8")
         case OSError():
             name = f"{error.filename}: " if error.filename else ""
             return Report(REFUSED, f"{name}{error.strerror or error}")

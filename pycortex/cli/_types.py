@@ -11,9 +11,24 @@ from uuid import UUID
 
 import click
 
-__all__ = ["HOURS", "JOB", "JSON_OBJECT", "KINDS", "MOMENT", "RUNNER", "UuidRange"]
+__all__ = [
+    "HOURS",
+    "JOB",
+    "JSON_OBJECT",
+    "KINDS",
+    "MOMENT",
+    "RUNNER",
+    "SECONDS",
+    "UuidRange",
+    "is_text",
+]
 
 LEAST_DIGITS = 8
+
+
+def is_text(argument: str) -> bool:
+    """Whether *argument* is text; Python keeps bytes that are not as surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 class UuidRange:
@@ -32,6 +47,18 @@ class UuidRange:
 
 class _Type(click.ParamType):  # type: ignore[type-arg] # generic only in newer click
     pass
+
+
+class _Seconds(click.FloatRange):
+    """A number from 0 up; not NaN, which would mean for ever."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number of seconds from 0 up", param, ctx)
+        return number
 
 
 class _Runner(_Type):
@@ -173,6 +200,7 @@ def _no_constant(name: str) -> Any:
 
 
 JOB = _Job()
+SECONDS = _Seconds(min=0)
 RUNNER = _Runner()
 JSON_OBJECT = _JsonObject()
 MOMENT = _Moment()

@@ -11,6 +11,7 @@ from pycortex import sql
 from pycortex.cli._app import App, Command, Group, pass_app
 from pycortex.cli._local import run_or_queue
 from pycortex.cli._report import print_report
+from pycortex.cli._types import is_text
 from pycortex.models import Spawned
 
 __all__ = ["analyze", "corpus", "reindex", "report"]
@@ -152,6 +153,11 @@ def import_(
     """
     if not queue and not path.exists():
         raise click.BadParameter(f"{path} does not exist", param_hint="PATH")
+    if not is_text(str(path)):
+        raise click.BadParameter(
+            "its name is no text in UTF-8, so that a job can't carry it; rename it",
+            param_hint="PATH",
+        )
     name = corpus_name if corpus_name is not None else path.name.split(".")[0] or "corpus"
 
     def spawn(conn: Connection[Any]) -> Spawned:

@@ -5,7 +5,8 @@ from typing import Any
 from uuid import UUID
 
 import click
-from psycopg import Connection, errors
+import psycopg
+from psycopg import Connection
 
 from pycortex import schedule as cron
 from pycortex import sql
@@ -41,7 +42,7 @@ def _reap(conn: Connection[Any], older_than: str | None) -> int:
     if older_than is not None:
         try:
             [limit] = conn.execute("select %s::interval", [older_than]).fetchone() or [None]
-        except (errors.InvalidDatetimeFormat, errors.DatetimeFieldOverflow) as error:
+        except psycopg.DataError as error:  # nor what Python can't hold
             raise click.BadParameter(
                 f"{older_than!r} is not a length of time, such as '2 hours'",
                 param_hint="--older-than",

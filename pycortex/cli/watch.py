@@ -15,7 +15,7 @@ from pycortex.cli._errors import RefusedError
 from pycortex.cli._jobs import active, by_uuid, find
 from pycortex.cli._live import Source, follow, screen
 from pycortex.cli._output import clean, out, print_json, say
-from pycortex.cli._types import JOB, UuidRange
+from pycortex.cli._types import JOB, SECONDS, UuidRange
 from pycortex.models import Job, JobStatus
 
 __all__ = ["wait", "watch"]
@@ -50,9 +50,7 @@ def watch(app: App, uuids: tuple[UuidRange, ...], kind: str | None, forever: boo
 
 @click.command(cls=Command, example="pycortex wait 0b5f2c1e-7a34-4b7e-9c55-6f0c1f3f8a10")
 @click.argument("uuids", type=JOB, nargs=-1, required=True, metavar="UUID...")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up after this long."
-)
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Give up after this long.")
 @click.option("--json", "as_json", is_flag=True, help="Print the jobs as JSON.")
 @pass_app
 def wait(app: App, uuids: tuple[UuidRange, ...], timeout: float | None, as_json: bool) -> None:

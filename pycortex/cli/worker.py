@@ -15,7 +15,7 @@ from pycortex.cli._app import App, Command, pass_app
 from pycortex.cli._errors import INTERRUPTED, RefusedError
 from pycortex.cli._log import log_to_stderr
 from pycortex.cli._output import say
-from pycortex.cli._types import KINDS
+from pycortex.cli._types import KINDS, SECONDS
 from pycortex.runner import Runner
 from pycortex.worker import Worker
 
@@ -40,7 +40,7 @@ __all__ = ["load_apps", "stop_on_signals", "worker"]
 )
 @click.option(
     "--grace",
-    type=click.FloatRange(min=0),
+    type=SECONDS,
     default=10.0,
     show_default=True,
     help="Seconds that running bodies get to finish at the end.",

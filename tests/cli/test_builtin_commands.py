@@ -173,3 +173,14 @@ def test_says_that_there_is_no_such_corpus(cli):
     assert (populated.exit_code, shown.exit_code) == (1, 1)
     assert "4711" in populated.stdout
     assert "4711" in shown.stderr
+
+
+def test_import_refuses_a_path_that_no_job_can_carry(cli, tmp_path, committed):
+    """E03"""
+    logs = tmp_path / "\udcff"
+    logs.mkdir()
+
+    result = cli("corpus", "import", str(logs))
+
+    assert result.exit_code == 2
+    assert committed.conn.execute("select count(*) from cortex.job").fetchone() == (0,)

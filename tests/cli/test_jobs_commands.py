@@ -128,6 +128,8 @@ def test_spawn_keeps_integers_exact(cli, committed):
         (("demo", "--priority", "9999999999"), 2),
         (("demo", "--scope", "[1]"), 2),
         (("demo", "--debounce-on", "never"), 2),
+        (("demo\udcff",), 2),
+        (("demo", "--actor", "ada\udcff"), 2),
     ],
 )
 def test_spawn_refuses_bad_input_and_changes_nothing(cli, committed, arguments, code):

@@ -31,7 +31,8 @@ def test_reap_takes_a_limit_of_its_own(cli_json, committed):
 
 
 @pytest.mark.parametrize(
-    ("limit", "code"), [("soon", 2), ("", 2), ("-1 hour", 1), ("0", 1), ("9e99 years", 2)]
+    ("limit", "code"),
+    [("soon", 2), ("", 2), ("-1 hour", 1), ("0", 1), ("9e99 years", 2), ("99999999 years", 2)],
 )
 def test_reap_refuses_a_limit_that_is_none(cli, committed, limit, code):
     stale = committed.make_job("running", silent_for="3 hours")

@@ -44,6 +44,12 @@ def test_wait_gives_up_after_its_timeout(cli, committed):
     assert "not over within 0.2 s" in result.stderr
 
 
+def test_wait_refuses_a_timeout_that_never_comes(cli, committed):
+    result = cli("wait", str(committed.make_job("running")), "--timeout", "nan")
+
+    assert result.exit_code == 2
+
+
 def test_wait_waits(pycortex, committed):
     job = committed.make_job("running")
     process = pycortex.start("wait", str(job))
