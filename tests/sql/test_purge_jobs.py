@@ -113,6 +113,18 @@ def test_deletes_one_batch_oldest_first(conn, make_job):
     assert after_one == jobs[3:]
 
 
+def test_deletes_no_more_than_a_batch_whatever_the_plan(conn, make_job):
+    """With these settings a limit below the delete would run again for every row."""
+    for hours in (5, 4, 3, 2):
+        make_job("failed", silent_for=f"{hours} hours")
+    for choice in ("enable_hashjoin", "enable_mergejoin", "enable_material"):
+        conn.execute(f"set local {choice} = off")
+
+    answers = [value(conn, PURGE_BATCH, [3]) for _ in range(3)]
+
+    assert answers == [3, 1, 0]
+
+
 def test_takes_zero_as_everything_that_is_over(conn, make_job):
     make_job("succeeded")
     active = make_job("running")

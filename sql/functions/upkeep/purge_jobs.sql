@@ -45,8 +45,10 @@ begin
     -- behind the beginning of time.
     v_before := v_now - make_interval(secs => extract(epoch from least(v_shortest, '1000 years')));
 
+    -- An array, which is made once: as a subquery the planner might run it again for every row, and
+    -- each time the limit would let others through.
     delete from cortex.job as j
-    where j.id in (
+    where j.id = any(array(
         select o.id
         from cortex.job as o
         left join cortex.kind as k on k.name = o.kind
@@ -56,7 +58,7 @@ begin
         order by o.finished_at, o.id
         limit coalesce(purge_jobs.batch_size, 10000)
         for update of o skip locked
-    );
+    ));
 
     get diagnostics v_deleted = row_count;
     return v_deleted;
