@@ -145,13 +145,14 @@ def _schema(conn: Connection[Any]) -> Check:
 
 def _cron(conn: Connection[Any], conninfo: str) -> Iterator[Check]:
     database = conn.info.dbname
-    here, home = conn.execute(
-        "select exists (select from pg_extension where extname = 'pg_cron'),"
-        " current_setting('cron.database_name', true)"
-    ).fetchone() or (False, None)
+    [here] = conn.execute(
+        "select exists (select from pg_extension where extname = 'pg_cron')"
+    ).fetchone() or [False]
     if here:
         yield from _cron_entry(conn, database, sql.cron_entry(conn))
-    elif home is None:
+        return
+    [home] = conn.execute("select current_setting('cron.database_name', true)").fetchone() or [None]
+    if home is None:
         yield Check(
             "pg_cron",
             Level.WARNING,
@@ -181,10 +182,9 @@ def _cron(conn: Connection[Any], conninfo: str) -> Iterator[Check]:
 
 def _cron_entry(cron: Connection[Any], database: str, entry: str) -> Iterator[Check]:
     """Judge the entry of *database* in the pg_cron of *cron*."""
-    loaded, version = cron.execute(
-        "select current_setting('cron.database_name', true),"
-        " (select extversion from pg_extension where extname = 'pg_cron')"
-    ).fetchone() or (None, None)
+    [version] = cron.execute(
+        "select (select extversion from pg_extension where extname = 'pg_cron')"
+    ).fetchone() or [None]
     if version is None:
         yield Check(
             "pg_cron",
@@ -193,7 +193,7 @@ def _cron_entry(cron: Connection[Any], database: str, entry: str) -> Iterator[Ch
             "as a superuser there: create extension pg_cron; then: pycortex schedule",
         )
         return
-    if loaded is None:
+    if not _cron_is_loaded(cron):
         yield Check(
             "pg_cron",
             Level.ERROR,
@@ -236,6 +236,16 @@ def _cron_entry(cron: Connection[Any], database: str, entry: str) -> Iterator[Ch
         )
     else:
         yield Check("pg_cron", Level.OK, f"{words}, last run {run[2]} ago")
+
+
+def _cron_is_loaded(cron: Connection[Any]) -> bool:
+    try:
+        [home] = cron.execute("select current_setting('cron.database_name', true)").fetchone() or [
+            None
+        ]
+    except errors.InsufficientPrivilege:
+        return True  # a setting that may not be read is there
+    return home is not None
 
 
 def _upkeep(conn: Connection[Any]) -> Iterator[Check]:

@@ -69,10 +69,10 @@ def _of_database(error: psycopg.Error) -> Report:
     hint = _one_line(error.diag.message_hint or "")
     if not state and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return Report(UNREACHABLE, f"the database is out of reach: {_reason(str(error))}")
-    if state.startswith(GONE):
-        return Report(UNREACHABLE, f"the database is out of reach: {message}", hint)
     # A routine of ours that raises such a code itself, say of a table that isn't one, exists.
     raised = error.diag.source_function == "exec_stmt_raise"
+    if state.startswith(GONE) and not raised:
+        return Report(UNREACHABLE, f"the database is out of reach: {message}", hint)
     if state in NOT_INSTALLED and not raised and re.search(r"\b(cortex|corpus)\b", message):
         return Report(
             REFUSED,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from click.testing import CliRunner
 
 from pycortex.cli import main
 from pycortex.doctor import Check, Level, examine
 from pycortex.schedule import schedule
+from tests.cron.conftest import HOME
+from tests.cron.ownership import hand_over
 
 
 def cron_check(conninfo: str) -> Check:
@@ -56,3 +59,41 @@ def test_the_command_refuses_a_schedule_that_is_none(apart, monkeypatch, line):
 
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: ")
+
+
+@pytest.fixture
+def owned(cron_server, cron_home, monkeypatch):
+    """The URL of an ordinary role that owns what is installed where pg_cron lives."""
+    with psycopg.connect(cron_home) as conn:
+        hand_over(conn, "cron_doctor", "login password 'secret'")
+        conn.execute("grant usage on schema cron to cron_doctor")
+    url = cron_server.url(HOME, user="cron_doctor", password="secret")
+    monkeypatch.setenv("PYCORTEX_DATABASE_URL", url)
+    yield url
+    with psycopg.connect(cron_home) as conn:
+        conn.execute("select cron.unschedule(jobid) from cron.job where username = 'cron_doctor'")
+        conn.execute("reassign owned by cron_doctor to current_user")
+        conn.execute("drop owned by cron_doctor")
+        conn.execute("drop role cron_doctor")
+
+
+def test_sees_the_entry_of_an_owner_who_may_not_read_the_settings_of_pg_cron(owned):
+    """I10: it lives here, so that its setting need not be asked where."""
+    schedule(owned)
+
+    found = cron_check(owned)
+
+    assert found.level is Level.OK
+    assert "* * * * *" in found.message
+
+
+def test_the_command_tells_an_owner_who_can_not_log_in_from_a_lost_database(owned, cron_home):
+    """P19"""
+    with psycopg.connect(cron_home) as conn:
+        conn.execute("alter role cron_doctor nologin")
+
+    result = CliRunner().invoke(main, ["--database-url", cron_home, "schedule"])
+
+    assert result.exit_code == 1
+    assert "out of reach" not in result.stderr
+    assert "alter role cron_doctor login" in result.stderr
