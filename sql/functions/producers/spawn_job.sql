@@ -71,12 +71,35 @@ begin
                     a.uuid,
                     a.status,
                     a.status = 'queued' or v_mode = 'active' as is_in_the_way,
-                    exists (
-                        select from cortex.silent_jobs(candidates => array[a.id], older_than => null)
-                    )
-                    or exists (
-                        select from cortex.abandoned_jobs(candidates => array[a.id])
-                    ) as is_dead
+                    -- Cheap signs first, which every zombie shows; few jobs need the full look.
+                    case
+                        when clock_timestamp() - a.updated_at
+                            > (
+                                select coalesce(k.stale_after, s.stale_after)
+                                from cortex.settings as s
+                                left join cortex.kind as k on k.name = spawn_job.kind
+                            )
+                            or exists (
+                                select
+                                from cortex.runner as r
+                                cross join cortex.settings as s
+                                where r.uuid = a.runner
+                                    and (
+                                        r.retired_at is not null
+                                        or clock_timestamp() - r.seen_at > s.runner_grace
+                                    )
+                            )
+                        then exists (
+                                select
+                                from cortex.silent_jobs(
+                                    candidates => array[a.id], older_than => null
+                                )
+                            )
+                            or exists (
+                                select from cortex.abandoned_jobs(candidates => array[a.id])
+                            )
+                        else false
+                    end as is_dead
                 from (
                     -- One by one, each by its index.
                     select w.*
