@@ -200,6 +200,8 @@ class Model:
         job = self.job(uuid)
         ours = attempt in (None, job.attempt)
         if ours and job.started and job.status in ("running", "interrupted"):
+            if job.status == "interrupted":
+                self.forget_loss(job)
             job.status = status
             job.outcomes.add((job.attempt, status, message))
             if status == "failed":
@@ -213,6 +215,13 @@ class Model:
             raise Refused("JC201")
         return False
 
+    def forget_loss(self, job: Job) -> None:
+        """The attempt was only slow: its runner need not hear that it was given up."""
+        for runner in self.runners.values():
+            for lost in (runner.lost, runner.lost_since_beat):
+                while (job.uuid, job.attempt) in lost:
+                    lost.remove((job.uuid, job.attempt))
+
     def keep(self, runner: UUID) -> tuple[set[tuple[UUID, str, int]], set[tuple[UUID, str, int]]]:
         """What it must hear, and what it may hear."""
         kept = self.runner(runner)
@@ -223,12 +232,7 @@ class Model:
         }
 
         def stops(lost: list[tuple[UUID, int]]) -> set[tuple[UUID, str, int]]:
-            return {
-                (uuid, "stop", attempt)
-                for uuid, attempt in lost
-                if (job := self.jobs.get(uuid))
-                and (job.status in ("interrupted", "queued") or job.attempt > attempt)
-            }
+            return {(uuid, "stop", attempt) for uuid, attempt in lost if uuid in self.jobs}
 
         must, may = cancels | stops(kept.lost_since_beat), cancels | stops(kept.lost)
         kept.beats, kept.lost_since_beat = True, []

@@ -545,6 +545,50 @@ def test_the_runner_hears_which_attempt_was_given_up(conn, make_job, make_runner
     assert verdicts == [{"job": job, "verdict": "stop", "attempt": 1}]
 
 
+@pytest.mark.usefixtures("retried")
+@pytest.mark.parametrize("since", ["waits", "runs", "is over", "was cancelled"])
+def test_the_runner_hears_it_whatever_has_become_of_the_job(conn, make_job, make_runner, since):
+    """A body that hangs must not go on because somebody cancelled its job in the queue."""
+    runner = make_runner()
+    job = make_job("running", runner=runner, silent_for="3 hours")
+    conn.execute("select cortex.reap_stale()")
+    if since in ("runs", "is over"):
+        start_again(conn, job)
+    if since == "is over":
+        conn.execute("select cortex.finish_job(%s, 'succeeded')", [job])
+    if since == "was cancelled":
+        conn.execute("select cortex.cancel_job(%s)", [job])
+
+    verdicts = rows(conn, "select * from cortex.keep_runner(%s)", [runner])
+
+    assert verdicts == [{"job": job, "verdict": "stop", "attempt": 1}]
+
+
+@pytest.mark.usefixtures("retried")
+@pytest.mark.parametrize("status", ["succeeded", "failed", "cancelled"])
+def test_the_runner_hears_nothing_of_a_job_whose_end_it_wrote_after_all(
+    conn, make_job, make_runner, status
+):
+    runner = make_runner()
+    job = make_job("interrupted", runner=runner)
+    conn.execute("select cortex.finish_job(%s, %s, attempt => 1)", [job, status])
+
+    assert rows(conn, "select * from cortex.keep_runner(%s)", [runner]) == []
+
+
+@pytest.mark.usefixtures("retried")
+def test_the_runner_hears_of_each_lost_attempt_once(conn, make_job, make_runner):
+    """Its own job was reaped, waited again, and was swept from the queue."""
+    runner = make_runner()
+    job = make_job("running", runner=runner, pinned=True, silent_for="3 hours")
+    conn.execute("select cortex.reap_stale()")
+    conn.execute("select cortex.interrupt_orphans(%s)", [runner])
+
+    verdicts = rows(conn, "select * from cortex.keep_runner(%s)", [runner])
+
+    assert verdicts == [{"job": job, "verdict": "stop", "attempt": 1}]
+
+
 # Around it
 
 

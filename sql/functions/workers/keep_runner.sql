@@ -47,7 +47,7 @@ begin
     where j.runner = keep_runner.runner
         and j.status = 'running'
         and j.cancel_requested_at is not null
-    union all
+    union
     select
         j.uuid,
         'stop'::cortex.verdict,
@@ -57,7 +57,16 @@ begin
     where e.runner = keep_runner.runner
         and e.to_status = 'interrupted'
         and e.at > v_runner.seen_at - interval '1 minute'
-        and (j.status = 'interrupted' or j.attempt > e.attempt or j.status = 'queued');
+        -- Unless the attempt has ended itself since: it was only slow.
+        and not exists (
+            select
+            from cortex.event as c
+            where c.job_id = e.job_id
+                and c.id > e.id
+                and c.attempt = e.attempt
+                and c.from_status = 'interrupted'
+                and c.to_status <> 'queued'
+        );
 end;
 $$;
 
