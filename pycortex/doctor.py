@@ -156,7 +156,7 @@ def _cron(conn: Connection[Any], conninfo: str) -> Iterator[Check]:
         yield Check(
             "pg_cron",
             Level.WARNING,
-            "not loaded by this server: only running workers do the upkeep",
+            "not loaded by this server: only running workers do the upkeep" + _waiting(conn),
             "install pg_cron and add it to shared_preload_libraries, then: pycortex schedule",
         )
     elif home == database:
@@ -197,7 +197,7 @@ def _cron_entry(cron: Connection[Any], database: str, entry: str) -> Iterator[Ch
         yield Check(
             "pg_cron",
             Level.ERROR,
-            f"created (version {version}), but not preloaded, so nothing runs",
+            f"created (version {version}), but not preloaded, so nothing runs" + _waiting(cron),
             "add pg_cron to shared_preload_libraries and restart the server",
         )
         return
@@ -220,9 +220,10 @@ def _cron_entry(cron: Connection[Any], database: str, entry: str) -> Iterator[Ch
         )
         return
     run = cron.execute(
-        "select status, return_message, date_trunc('second', clock_timestamp() - start_time)::text"
+        "select status, return_message, date_trunc('second', clock_timestamp() - start_time)::text,"
+        " clock_timestamp() - start_time > make_interval(secs => %s)"
         " from cron.job_run_details where jobid = %s order by runid desc limit 1",
-        [number],
+        [UPKEEP_LATE, number],
     ).fetchone()
     words = f"version {version}, upkeep scheduled {line!r} as entry {number}"
     if run is None:
@@ -234,8 +235,24 @@ def _cron_entry(cron: Connection[Any], database: str, entry: str) -> Iterator[Ch
             f"{words}; its last run failed: {' '.join(str(run[1]).split())}",
             "see cron.job_run_details; a password file or cron.host may be missing",
         )
+    elif run[3] and (line.strip() == "* * * * *" or line.strip().endswith("seconds")):
+        yield Check(
+            "pg_cron",
+            Level.WARNING,
+            f"{words}, but its last run was {run[2]} ago",
+            "its scheduler may have stopped, or lack workers: see the server's log and"
+            " max_worker_processes",
+        )
     else:
         yield Check("pg_cron", Level.OK, f"{words}, last run {run[2]} ago")
+
+
+def _waiting(conn: Connection[Any]) -> str:
+    """Word a change of the preloaded libraries that waits for a restart, as the server says."""
+    [waits] = conn.execute(
+        "select (select pending_restart from pg_settings where name = 'shared_preload_libraries')"
+    ).fetchone() or [None]
+    return "; a change of shared_preload_libraries waits for a restart" if waits else ""
 
 
 def _cron_is_loaded(cron: Connection[Any]) -> bool:

@@ -8,7 +8,7 @@ from psycopg.conninfo import make_conninfo
 
 from pycortex import sql
 
-__all__ = ["CronNotCreated", "schedule", "take_off", "unschedule"]
+__all__ = ["CronNotCreated", "schedule", "take_off", "unschedule", "zone"]
 
 
 class CronNotCreated(errors.FeatureNotSupported):
@@ -51,6 +51,18 @@ def schedule(
             [entry, schedule or "* * * * *", database],
         ).fetchone() or [0]
         return int(number)
+
+
+def zone(conninfo: str) -> str:
+    """Return the time zone in which pg_cron reads cron lines: GMT, or since 1.5 cron.timezone."""
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        try:
+            [name] = conn.execute("select current_setting('cron.timezone', true)").fetchone() or [
+                ""
+            ]
+        except errors.InsufficientPrivilege:
+            return "GMT, or as cron.timezone says"
+        return name or "GMT"
 
 
 def unschedule(conninfo: str, *, cron_database: str | None = None) -> bool:

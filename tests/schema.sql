@@ -413,6 +413,13 @@ CREATE FUNCTION cortex.free_slots(kind text) RETURNS integer
 
 COMMENT ON FUNCTION cortex.free_slots(kind text) IS 'How many more jobs of this kind may start; null for any number.';
 
+CREATE FUNCTION cortex.hold_session() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.hold_session() IS 'Sets the calling session up to hold a runner''s lease.';
+
 CREATE FUNCTION cortex.in_words(span interval) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -1414,7 +1421,7 @@ COMMENT ON INDEX cortex.event_job_idx IS 'job_events: the history of one job; an
 
 CREATE INDEX job_active_idx ON cortex.job USING btree (created_at DESC, id DESC) WHERE (status = ANY (ARRAY['queued'::cortex.job_status, 'running'::cortex.job_status]));
 
-COMMENT ON INDEX cortex.job_active_idx IS 'list_recent(active_only), reap_stale: the few jobs that are not over.';
+COMMENT ON INDEX cortex.job_active_idx IS 'list_recent(active_only), reap_stale, reap_overdue: the few jobs that are not over.';
 
 CREATE INDEX job_attached_idx ON cortex.job USING btree (id) WHERE (backend_pid IS NOT NULL);
 
@@ -1422,7 +1429,7 @@ COMMENT ON INDEX cortex.job_attached_idx IS 'end_backends: the few jobs with a s
 
 CREATE INDEX job_claim_idx ON cortex.job USING btree (priority DESC, run_at, id) WHERE ((status = 'queued'::cortex.job_status) AND (runner IS NULL));
 
-COMMENT ON INDEX cortex.job_claim_idx IS 'claim_jobs: what anybody may take, in the order it is taken.';
+COMMENT ON INDEX cortex.job_claim_idx IS 'claim_jobs, metrics: what anybody may take, in the order it is taken.';
 
 CREATE INDEX job_created_idx ON cortex.job USING btree (created_at DESC, id DESC);
 
@@ -1434,11 +1441,11 @@ COMMENT ON INDEX cortex.job_debounce_queued_key IS 'spawn_job: at most one job o
 
 CREATE UNIQUE INDEX job_debounce_running_key ON cortex.job USING btree (kind, debounce_scope) WHERE ((debounce_scope IS NOT NULL) AND ((status = 'running'::cortex.job_status) OR ((status = 'queued'::cortex.job_status) AND (debounce_on = 'active'::cortex.debounce_mode))));
 
-COMMENT ON INDEX cortex.job_debounce_running_key IS 'spawn_job, claim_jobs: at most one job of a kind and scope runs, and none of mode active waits beside it.';
+COMMENT ON INDEX cortex.job_debounce_running_key IS 'spawn_job, claim_jobs, retry_jobs: at most one job of a kind and scope runs, and none of mode active waits beside it.';
 
 CREATE INDEX job_finished_idx ON cortex.job USING btree (finished_at, id) WHERE (finished_at IS NOT NULL);
 
-COMMENT ON INDEX cortex.job_finished_idx IS 'status_counts, purge_jobs: what ended in a window, oldest first.';
+COMMENT ON INDEX cortex.job_finished_idx IS 'status_counts, metrics, purge_jobs: what ended in a window, oldest first.';
 
 CREATE INDEX job_runner_idx ON cortex.job USING btree (runner) WHERE ((status = ANY (ARRAY['queued'::cortex.job_status, 'running'::cortex.job_status])) AND (runner IS NOT NULL));
 
@@ -1446,7 +1453,7 @@ COMMENT ON INDEX cortex.job_runner_idx IS 'keep_runner, retire_runner, interrupt
 
 CREATE INDEX job_status_created_idx ON cortex.job USING btree (status, created_at);
 
-COMMENT ON INDEX cortex.job_status_created_idx IS 'count_recent_with_status, status_counts: a window of one status, and what is active.';
+COMMENT ON INDEX cortex.job_status_created_idx IS 'count_recent_with_status, status_counts, metrics, free_slots: a window of one status, and what is active.';
 
 CREATE TRIGGER job_records_its_changes AFTER INSERT OR UPDATE OF status ON cortex.job FOR EACH ROW EXECUTE FUNCTION cortex.record_event();
 
@@ -1609,6 +1616,8 @@ GRANT ALL ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, mess
 GRANT ALL ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, message text, result jsonb, attempt integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.free_slots(kind text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.hold_session() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.in_words(span interval) FROM PUBLIC;
 

@@ -99,10 +99,11 @@ def schedule(app: App, schedule: str | None, cron_database: str | None, as_json:
     """
     with app.database() as conninfo:
         number = cron.schedule(conninfo, schedule=schedule, cron_database=cron_database)
+        zone = cron.zone(conninfo)
     if as_json:
-        print_json({"jobid": number})
+        print_json({"jobid": number, "timezone": zone})
     else:
-        out(f"pg_cron runs the upkeep; its entry is number {number}")
+        out(f"pg_cron runs the upkeep; its entry is number {number}, its hours are in {zone}")
 
 
 @click.command(cls=Command, example="pycortex unschedule")

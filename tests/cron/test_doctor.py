@@ -36,6 +36,26 @@ def test_finds_the_entry_in_the_database_where_pg_cron_lives(apart):
     assert "* * * * *" in found.message
 
 
+def test_warns_of_a_scheduler_that_has_stopped(apart, cron_home):
+    """P14"""
+    number = schedule(apart)
+    with psycopg.connect(cron_home, autocommit=True) as conn:
+        conn.execute(
+            "insert into cron.job_run_details (jobid, runid, status, start_time, end_time)"
+            " select %s, coalesce(max(runid), 0) + 1000000, 'succeeded',"
+            " clock_timestamp() - interval '20 minutes', clock_timestamp()"
+            " from cron.job_run_details",
+            [number],
+        )
+        try:
+            found = cron_check(apart)
+        finally:
+            conn.execute("delete from cron.job_run_details where jobid = %s", [number])
+
+    assert found.level is Level.WARNING
+    assert "scheduler" in found.hint
+
+
 def test_the_command_schedules_where_pg_cron_lives_and_takes_it_off_again(
     apart, entries, monkeypatch
 ):

@@ -46,6 +46,7 @@ def test_refuses_a_schedule_that_pg_cron_refuses_and_keeps_the_entry(home, sched
         home.execute("select cortex.schedule_maintenance(%s)", [schedule])
 
     assert caught.value.sqlstate == "22023"
+    assert caught.value.diag.message_hint
     assert [row[2] for row in home.execute(OURS)] == ["*/7 * * * *"]
 
 

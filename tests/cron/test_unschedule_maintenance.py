@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from psycopg import errors
+
 OURS = "select jobname from cron.job where database = 'cronhome'"
 
 
@@ -25,3 +28,14 @@ def test_leaves_the_entries_of_others_alone(home):
     home.execute("select cortex.unschedule_maintenance()")
 
     assert home.execute(OURS).fetchall() == [("theirs",)]
+
+
+def test_says_whose_an_entry_is_that_somebody_else_made(home):
+    """P10: pg_cron lets nobody take off by name what another role scheduled."""
+    home.execute("select cortex.schedule_maintenance()")
+    home.execute("update cron.job set username = 'somebody' where database = 'cronhome'")
+
+    with pytest.raises(errors.InsufficientPrivilege) as caught, home.transaction():
+        home.execute("select cortex.unschedule_maintenance()")
+
+    assert "somebody" in caught.value.diag.message_primary

@@ -35,6 +35,14 @@ begin
         coalesce(schedule_maintenance.schedule, '* * * * *'),
         'select cortex.maintain()'
     );
+exception when invalid_parameter_value then
+    raise exception '%', sqlerrm
+        using errcode = '22023',
+        hint = format(
+            'pg_cron %s here. Five fields, at the finest every minute: * * * * *; from 1.5 on also '
+            || '"[1-59] seconds".',
+            (select e.extversion from pg_catalog.pg_extension as e where e.extname = 'pg_cron')
+        );
 end;
 $$;
 

@@ -25,12 +25,13 @@ begin
 
     -- A new session takes the lease over once the old one is gone. Where the old one still holds it,
     -- sessions are not the runner's own (a pooler): from then on only the beats count.
-    if v_runner.backend_pid <> pg_backend_pid()
-        and not pg_try_advisory_lock(cortex.lock_space(), v_runner.lease)
-    then
-        v_runner.backend_pid := null;
-    elsif v_runner.backend_pid is not null then
-        v_runner.backend_pid := pg_backend_pid();
+    if v_runner.backend_pid <> pg_backend_pid() then
+        if pg_try_advisory_lock(cortex.lock_space(), v_runner.lease) then
+            v_runner.backend_pid := pg_backend_pid();
+            perform cortex.hold_session();
+        else
+            v_runner.backend_pid := null;
+        end if;
     end if;
 
     update cortex.runner as r

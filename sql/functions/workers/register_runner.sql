@@ -36,10 +36,7 @@ begin
     -- The number is new, so nobody holds it.
     perform pg_advisory_lock(cortex.lock_space(), v_lease);
 
-    -- A host that vanishes without a word must not keep its lease for hours.
-    perform set_config('tcp_keepalives_idle', '10', false);
-    perform set_config('tcp_keepalives_interval', '5', false);
-    perform set_config('tcp_keepalives_count', '3', false);
+    perform cortex.hold_session();
 
     return v_runner;
 end;
