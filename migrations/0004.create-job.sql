@@ -95,19 +95,19 @@ where debounce_scope is not null
 and (status = 'running' or (status = 'queued' and debounce_on = 'active'));
 
 comment on index cortex.job_debounce_running_key is
-'spawn_job, claim_jobs: at most one job of a kind and scope runs, and none of mode active waits beside it.';
+'spawn_job, claim_jobs, retry_jobs: at most one job of a kind and scope runs, and none of mode active waits beside it.';
 
 create index job_claim_idx on cortex.job (priority desc, run_at, id)
 where status = 'queued' and runner is null;
 
 comment on index cortex.job_claim_idx is
-'claim_jobs: what anybody may take, in the order it is taken.';
+'claim_jobs, metrics: what anybody may take, in the order it is taken.';
 
 create index job_active_idx on cortex.job (created_at desc, id desc)
 where status in ('queued', 'running');
 
 comment on index cortex.job_active_idx is
-'list_recent(active_only), reap_stale: the few jobs that are not over.';
+'list_recent(active_only), reap_stale, reap_overdue: the few jobs that are not over.';
 
 create index job_runner_idx on cortex.job (runner)
 where status in ('queued', 'running') and runner is not null;
@@ -123,13 +123,13 @@ comment on index cortex.job_created_idx is
 create index job_status_created_idx on cortex.job (status, created_at);
 
 comment on index cortex.job_status_created_idx is
-'count_recent_with_status, status_counts: a window of one status, and what is active.';
+'count_recent_with_status, status_counts, metrics, free_slots: a window of one status, and what is active.';
 
 create index job_finished_idx on cortex.job (finished_at, id)
 where finished_at is not null;
 
 comment on index cortex.job_finished_idx is
-'status_counts, purge_jobs: what ended in a window, oldest first.';
+'status_counts, metrics, purge_jobs: what ended in a window, oldest first.';
 
 create index job_attached_idx on cortex.job (id)
 where backend_pid is not null;

@@ -42,6 +42,16 @@ select
     'kind ' || g % 20, 'running', clock_timestamp(), 1, jsonb_build_object('r', g),
     (select r.uuid from cortex.runner as r where r.pid = 1 + g % 20)
 from generate_series(1, 100) as g;
+
+-- What failed, of a kind that is tried again and has limits.
+select cortex.configure_kind(
+    'kind 3', max_attempts => 100, max_running => 90,
+    run_timeout => '1 day', queue_timeout => '1 day'
+);
+
+insert into cortex.job (kind, status, started_at, finished_at, attempt, debounce_scope)
+select 'kind 3', 'failed', clock_timestamp(), clock_timestamp(), 1, jsonb_build_object('f', g)
+from generate_series(1, 100) as g;
 """
 
 RUNNER = "(select uuid from cortex.runner where name = 'r2')"
@@ -50,6 +60,9 @@ WAITING = (
     "(select uuid from cortex.job where status = 'queued' and debounce_scope is not null"
     " order by id limit 1)"
 )
+OVER = "(select uuid from cortex.job where status = 'succeeded' order by id limit 1)"
+FAILED = "(select uuid from cortex.job where status = 'failed' order by id limit 1)"
+SOURCES = [RUNNER, RUNNING, WAITING, OVER, FAILED]
 CALLS = {
     "spawn_job": [
         "cortex.spawn_job('kind 2', debounce_scope => '{\"q\": 2}')",
@@ -79,9 +92,18 @@ CALLS = {
     "maintain": ["cortex.maintain()"],
     "end_backends": ["cortex.end_backends()"],
     "job_events": [f"count(*) from cortex.job_events where job = {RUNNING}"],
-    "cancel_job": [f"cortex.cancel_job({RUNNING})"],
+    "cancel_job": [f"cortex.cancel_job({RUNNING})", f"cortex.cancel_job({WAITING})"],
+    "spawn_jobs": ["cortex.spawn_jobs('kind 2', array['{}', '{}']::jsonb[])"],
+    "rerun_job": [f"cortex.rerun_job({OVER})"],
+    "attach_backend": [f"cortex.attach_backend({RUNNING})"],
+    "metrics": ["cortex.metrics()"],
+    "free_slots": ["cortex.free_slots('kind 3')"],
+    "reap_overdue": ["cortex.reap_overdue()"],
+    "retry_jobs": [f"cortex.retry_jobs(array(select id from cortex.job where uuid = {FAILED}))"],
 }
-BY_UUID = ["step", "finish_job", "find_job", "set_running"]
+BY_UUID = [
+    "step", "finish_job", "find_job", "set_running", "cancel_job", "rerun_job", "attach_backend",
+]  # fmt: skip
 
 PAIRS = [
     (index, name)
@@ -131,7 +153,7 @@ def call_all_of(conn, name):
     More often than the five times after which a session may keep a plan for all arguments.
     """
     calls = CALLS[name]
-    for source in (RUNNER, RUNNING, WAITING):
+    for source in SOURCES:
         uuid = value(conn, f"select {source}::text")
         calls = [call.replace(source, f"'{uuid}'") for call in calls]
     before = {table: scans_of(conn, table) for table in ("job", "event")}
