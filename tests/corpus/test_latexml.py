@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from io import BytesIO
 
 import pytest
@@ -216,12 +215,10 @@ def test_clip_leaves_alone_what_just_fits(size):
         b" sec)" * 4_000_000,
     ],
 )
+@pytest.mark.timeout(60)
 def test_read_takes_long_lines_and_many_in_linear_time_and_little_memory(text):
-    started = time.monotonic()
-
     log = read(text)
 
-    assert time.monotonic() - started < 15
     assert all(len(message.details) <= latexml.DETAILS_LIMIT for message in log.messages)
 
 

@@ -126,7 +126,7 @@ def test_says_at_once_that_the_session_is_read_only(empty, installed):
     with pytest.raises(errors.ReadOnlySqlTransaction) as caught:
         install(empty)
 
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 25  # the wait for a lock would take 30
     assert "default_transaction_read_only" in str(caught.value)
     empty.execute("set default_transaction_read_only = off")
     assert catalogue(empty) == before

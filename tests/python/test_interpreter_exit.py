@@ -47,7 +47,7 @@ def test_a_forgotten_shutdown_with_a_hung_body_tells_the_truth_and_ends(database
 
     [job] = sql.list_recent(committed.conn)
     assert ended == (0, "", "")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 200  # the body would take 600
     assert job.status is JobStatus.INTERRUPTED
     assert "shutdown" in job.message
 

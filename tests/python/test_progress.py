@@ -198,7 +198,7 @@ def test_a_locked_row_does_not_hold_the_body(gate, connect, caplog):
     for n in range(2, 50):
         gate.progress.step(n, flush=n == 2)
 
-    assert time.monotonic() - began < 1.9
+    assert time.monotonic() - began < 20  # 48 waits would take 96
     wait_until(lambda: "is not written yet" in caplog.text)
     other.rollback()
     wait_until(lambda: gate.handle.job().progress_current == 49)

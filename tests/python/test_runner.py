@@ -137,7 +137,7 @@ def test_starts_a_job_when_its_time_has_come(runner, committed):
     job = runner.spawn("test", lambda progress: None, run_at=soon).wait(20)
 
     assert job.started_at >= soon
-    assert job.started_at - soon < timedelta(seconds=5)
+    assert job.started_at - soon < timedelta(seconds=60)
 
 
 def test_waits_with_a_limit(runner):

@@ -72,9 +72,9 @@ def test_does_not_wait_for_a_job_whose_time_is_far(new_runner, committed):
     wait_until(lambda: runner._bodies.busy == 0)
     began = time.monotonic()
 
-    runner.shutdown(20)
+    runner.shutdown(300)
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 150
     assert handle.job().status is JobStatus.INTERRUPTED
 
 

@@ -88,12 +88,11 @@ def test_wakes_when_there_is_something_to_do(work, committed):
     pycortex.job("test")(lambda progress: 1)
     work(poll_interval=3600)
     listening(committed.conn)
-    began = time.monotonic()
 
     spawned = sql.spawn_job(committed.conn, "test")
-    ended(committed.conn, spawned.uuid)
+    [job] = ended(committed.conn, spawned.uuid)
 
-    assert time.monotonic() - began < 10
+    assert job.status is JobStatus.SUCCEEDED
 
 
 def test_looks_by_itself_when_it_hears_nothing(work, committed, monkeypatch):
