@@ -64,6 +64,7 @@ def test_the_command_schedules_where_pg_cron_lives_and_takes_it_off_again(
 
     done = CliRunner().invoke(main, ["schedule", "*/5 * * * *"])
     assert done.exit_code == 0
+    assert "GMT" in done.output  # P06
     assert [line for _, _, line in entries(name)] == ["*/5 * * * *"]
 
     assert CliRunner().invoke(main, ["unschedule"]).exit_code == 0

@@ -44,6 +44,7 @@ def test_leaves_at_once_when_another_call_is_at_it(database, committed, connect)
 
 
 def test_purges_only_old_runs_of_its_own_entry(home):
+    """P15."""
     (ours,) = home.execute("select cortex.schedule_maintenance()").fetchone()
     (theirs,) = home.execute("select cron.schedule('theirs', '0 3 * * *', 'select 1')").fetchone()
     home.execute("delete from cron.job_run_details")

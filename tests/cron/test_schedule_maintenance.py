@@ -14,6 +14,7 @@ OURS = (
 
 
 def test_puts_the_upkeep_of_this_database_on_pg_cron(home):
+    """P16: one statement, fully qualified."""
     (number,) = home.execute("select cortex.schedule_maintenance()").fetchone()
 
     assert home.execute(OURS).fetchall() == [

@@ -199,6 +199,7 @@ def test_a_changed_signature_leaves_no_second_routine(committed, next_version):
 
 
 def test_an_ambiguous_overload_is_refused_and_nothing_has_changed(committed, folder, next_version):
+    """I08."""
     edit(folder / "migrations" / f"{MIGRATION}.sql", (DROP, ""))
     before = catalogue(committed.conn)
 
