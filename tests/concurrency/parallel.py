@@ -19,7 +19,7 @@ LIMIT = 120
 """Seconds after which a call that still hangs fails the test."""
 
 
-def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
+def at_once(calls: Sequence[Callable[[], T]], *, limit: float = LIMIT) -> list[T]:
     """Run every call in a thread of its own, all let go at the same moment; results in order."""
     barrier = threading.Barrier(len(calls))
 
@@ -29,7 +29,7 @@ def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
 
     with ThreadPoolExecutor(len(calls)) as pool:
         futures = [pool.submit(run, call) for call in calls]
-        return [future.result(LIMIT) for future in futures]
+        return [future.result(limit) for future in futures]
 
 
 @contextmanager
