@@ -25,6 +25,7 @@ __all__ = [
     "StatusCount",
     "StoredTask",
     "Verdict",
+    "Waiting",
 ]
 
 
@@ -149,6 +150,17 @@ class RunnerInfo:
     seen_at: datetime
     retired_at: datetime | None
     alive: bool
+    kinds: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits for a worker, of one kind: a row of cortex.waiting."""
+
+    kind: str
+    ready: int
+    oldest_run_at: datetime
+    workers: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,9 @@ begin
         if to_regrole(v_role) is not null then
             execute format('grant usage on schema cortex to %I', v_role);
             execute format(
-                'grant select on cortex.configuration, cortex.job_activity, cortex.job_events, '
-                'cortex.jobs, cortex.kinds, cortex.runners, cortex.upkeep_record to %I',
+                'grant select on cortex.configuration, cortex.job_activity, '
+                'cortex.job_events, cortex.jobs, cortex.kinds, cortex.runners, '
+                'cortex.upkeep_record, cortex.waiting to %I',
                 v_role
             );
         end if;

@@ -1218,6 +1218,7 @@ CREATE TABLE cortex.runner (
     registered_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     retired_at timestamp with time zone,
+    kinds text[],
     CONSTRAINT runner_host_is_at_most_255_characters CHECK ((length(host) <= 255)),
     CONSTRAINT runner_name_is_1_to_200_characters CHECK (((length(name) >= 1) AND (length(name) <= 200)))
 );
@@ -1231,6 +1232,8 @@ COMMENT ON COLUMN cortex.runner.backend_pid IS 'The session that holds the lease
 COMMENT ON COLUMN cortex.runner.seen_at IS 'The last beat.';
 
 COMMENT ON COLUMN cortex.runner.retired_at IS 'When the process said goodbye itself; null while it lives or after it died.';
+
+COMMENT ON COLUMN cortex.runner.kinds IS 'The kinds that it last asked for with claim_jobs, sorted; null for a runner of its own jobs only.';
 
 ALTER TABLE cortex.runner ALTER COLUMN lease ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME cortex.runner_lease_seq
@@ -1254,7 +1257,8 @@ CREATE VIEW cortex.runners AS
            FROM pg_locks l
           WHERE ((l.locktype = 'advisory'::text) AND (l.database = ( SELECT d.oid
                    FROM pg_database d
-                  WHERE (d.datname = current_database()))) AND (l.classid = (cortex.lock_space())::oid) AND (l.objid = (r.lease)::oid) AND (l.objsubid = 2) AND l.granted AND (l.pid = r.backend_pid)))))) AS alive
+                  WHERE (d.datname = current_database()))) AND (l.classid = (cortex.lock_space())::oid) AND (l.objid = (r.lease)::oid) AND (l.objsubid = 2) AND l.granted AND (l.pid = r.backend_pid)))))) AS alive,
+    kinds
    FROM cortex.runner r;
 
 COMMENT ON VIEW cortex.runners IS 'Processes that run or ran job bodies.';
@@ -1293,6 +1297,28 @@ CREATE VIEW cortex.upkeep_record AS
    FROM cortex.upkeep u;
 
 COMMENT ON VIEW cortex.upkeep_record IS 'The last run of cortex.maintain() and what it did; one row.';
+
+CREATE VIEW cortex.waiting AS
+ SELECT kind,
+    ready,
+    oldest_run_at,
+    ( SELECT count(*) AS count
+           FROM cortex.runners r
+          WHERE ((r.retired_at IS NULL) AND (ready_kind.kind = ANY (r.kinds)) AND r.alive)) AS workers
+   FROM ( SELECT j.kind,
+            count(*) AS ready,
+            min(j.run_at) AS oldest_run_at
+           FROM cortex.job j
+          WHERE ((j.status = 'queued'::cortex.job_status) AND (j.runner IS NULL) AND (j.run_at <= cortex.clock()))
+          GROUP BY j.kind) ready_kind;
+
+COMMENT ON VIEW cortex.waiting IS 'Queued jobs that anybody may take and whose time has come, one row per kind.';
+
+COMMENT ON COLUMN cortex.waiting.ready IS 'How many there are, follow-ups that wait for the job before them included.';
+
+COMMENT ON COLUMN cortex.waiting.oldest_run_at IS 'Since when the oldest could have been started.';
+
+COMMENT ON COLUMN cortex.waiting.workers IS 'How many live runners last asked for this kind; 0: nobody takes it.';
 
 CREATE TABLE cortex.yoyo_lock (
     locked integer DEFAULT 1 NOT NULL,
@@ -1864,3 +1890,8 @@ GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_reader;
 GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_producer;
 GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_runner;
 GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_admin;
+
+GRANT SELECT ON TABLE cortex.waiting TO cortex_reader;
+GRANT SELECT ON TABLE cortex.waiting TO cortex_producer;
+GRANT SELECT ON TABLE cortex.waiting TO cortex_runner;
+GRANT SELECT ON TABLE cortex.waiting TO cortex_admin;

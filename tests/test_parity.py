@@ -51,6 +51,7 @@ AS_THEIR_CALLER = {
 OVER_VIEWS = {
     "configuration": "configuration",
     "list_activity": "job_activity",
+    "list_waiting": "waiting",
     "list_events": "job_events",
     "list_kinds": "kinds",
     "list_runners": "runners",
@@ -70,6 +71,7 @@ ROWS_OF_VIEWS = {
     "configuration": models.Configuration,
     "job_activity": models.JobActivity,
     "kinds": models.KindRules,
+    "waiting": models.Waiting,
 }
 ROWS_OF_ROUTINES = {
     "spawn_job": models.Spawned,

@@ -19,6 +19,7 @@ from pycortex.models import (
     KindRules,
     RunnerInfo,
     StatusCount,
+    Waiting,
 )
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "list_kinds",
     "list_recent",
     "list_runners",
+    "list_waiting",
     "metrics",
     "schema_version",
     "status_counts",
@@ -135,3 +137,8 @@ def list_kinds(conn: Connection[Any]) -> list[KindRules]:
 def list_activity(conn: Connection[Any]) -> list[JobActivity]:
     """List what the attached sessions of running jobs do at this moment."""
     return view(conn, "job_activity", JobActivity)
+
+
+def list_waiting(conn: Connection[Any]) -> list[Waiting]:
+    """List what waits for a worker, by kind, and how many live runners take that kind."""
+    return view(conn, "waiting", Waiting, order_by="kind")

@@ -28,7 +28,8 @@ select
                 and l.granted
                 and l.pid = r.backend_pid
         )
-    ) as alive
+    ) as alive,
+    r.kinds
 from cortex.runner as r;
 
 comment on view cortex.runners is

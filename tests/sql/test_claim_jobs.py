@@ -234,3 +234,29 @@ def test_works_beyond_the_largest_int4(conn, make_job, claim):
     jobs = [make_job("queued") for _ in range(4)]
 
     assert claim(9) == jobs
+
+
+def test_keeps_for_operators_what_kinds_a_runner_asks_for(conn, make_runner):
+    """I13."""
+    runner = make_runner()
+    make_runner()
+
+    conn.execute(CLAIM, [runner, ["b", "a", None, "b"], 1])
+
+    assert rows(conn, "select uuid, kinds from cortex.runners where kinds is not null") == [
+        {"uuid": runner, "kinds": ["a", "b"]}
+    ]
+    conn.execute(CLAIM, [runner, [], 1])
+    assert rows(conn, "select kinds from cortex.runners where uuid = %s", [runner]) == [
+        {"kinds": []}
+    ]
+
+
+def test_writes_the_kinds_of_a_runner_only_when_they_change(conn, make_runner):
+    runner = make_runner()
+    conn.execute(CLAIM, [runner, ["a", "b"], 1])
+    before = rows(conn, "select ctid::text from cortex.runner where uuid = %s", [runner])
+
+    conn.execute(CLAIM, [runner, ["b", "a"], 1])
+
+    assert rows(conn, "select ctid::text from cortex.runner where uuid = %s", [runner]) == before

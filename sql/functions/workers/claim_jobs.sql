@@ -4,8 +4,9 @@
 -- Returns     the jobs it now runs, in that order; none when nothing is ready
 -- Raises      22004 a null, 22023 fewer than one job, JC102 no such runner or retired; 40001 in repeatable
 --             read and serializable when jobs that it wants changed meanwhile
--- Locks       the turnstiles of kinds that have a max_running, by name; then the rows it takes, and a few
---             that it might have taken, skipping what another worker is taking
+-- Locks       the runner's row when it asks for other kinds than before; the turnstiles of kinds that have a
+--             max_running, by name; then the rows it takes, and a few that it might have taken, skipping
+--             what another worker is taking
 
 create or replace function cortex.claim_jobs(
     runner uuid,
@@ -28,6 +29,12 @@ declare
     v_limited_kinds pg_catalog.text[] := array[]::pg_catalog.text[];
     v_slots integer[] := array[]::integer[];
     v_ids bigint[];
+    v_kinds constant pg_catalog.text[] := array(
+        select distinct u.name
+        from unnest(claim_jobs.kinds) as u (name)
+        where u.name is not null
+        order by u.name
+    );
 begin
     perform cortex.require_runner(runner => claim_jobs.runner);
     if claim_jobs.kinds is null then
@@ -39,12 +46,23 @@ begin
             using errcode = '22023', hint = 'Claim at least one job.';
     end if;
 
+    -- For operators. A beat that is being written is not waited for: the next claim says it too.
+    update cortex.runner as r
+    set kinds = v_kinds
+    where r.uuid = (
+            select o.uuid
+            from cortex.runner as o
+            where o.uuid = claim_jobs.runner
+                and o.kinds is distinct from v_kinds
+            for no key update skip locked
+        );
+
     -- Kinds with a limit of their own are counted under a lock, always in the same order.
     for v_kind, v_limited in
         select
             k.name,
             r.max_running is not null
-        from (select distinct u.name from unnest(claim_jobs.kinds) as u (name)) as k
+        from unnest(v_kinds) as k (name)
         cross join lateral cortex.rules(kind => k.name) as r
         order by k.name
     loop
