@@ -98,6 +98,7 @@ class Job:
     debounce_scope: dict[str, Any] | None
     runner: UUID | None
     cancel_requested_at: datetime | None
+    cancel_requested_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,17 @@ class Spawned:
 
 @dataclass(frozen=True, slots=True)
 class RunnerJob:
-    """A job of a runner, and what the body of that attempt should hear."""
+    """
+    A job of a runner, and what the body of that attempt should hear.
+
+    Attributes:
+        hard: Whether its end may be forced; a schema from before says it of no job.
+    """
 
     job: UUID
     verdict: Verdict
     attempt: int
+    hard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +143,7 @@ class Maintenance:
     orphaned: int
     purged: int
     cron_runs_purged: int
+    runners_purged: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ declare
         'spawn_report_populate', 'spawn_report_refresh'
     ];
     v_runners constant text[] := array[
-        'attach_backend', 'attach_session', 'claim_jobs', 'finish_job', 'keep_runner', 'maintain',
-        'register_runner', 'retire_runner', 'set_running', 'step'
+        'attach_backend', 'attach_session', 'begin_body', 'claim_jobs', 'finish_job', 'keep_runner',
+        'maintain', 'note_end', 'register_runner', 'retire_runner', 'set_running', 'step'
     ];
     v_admins constant text[] := array[
         'configure', 'configure_kind', 'interrupt_orphans', 'purge_jobs', 'reap_stale',

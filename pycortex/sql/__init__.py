@@ -45,9 +45,11 @@ from pycortex.sql.upkeep import (
 )
 from pycortex.sql.workers import (
     attach_backend,
+    begin_body,
     claim_jobs,
     finish_job,
     keep_runner,
+    note_end,
     register_runner,
     retire_runner,
     set_running,
@@ -56,6 +58,7 @@ from pycortex.sql.workers import (
 
 __all__ = [
     "attach_backend",
+    "begin_body",
     "cancel_job",
     "claim_jobs",
     "configuration",
@@ -78,6 +81,7 @@ __all__ = [
     "list_waiting",
     "maintain",
     "metrics",
+    "note_end",
     "open_corpus",
     "open_service",
     "populate_scope",

@@ -17,9 +17,11 @@ from pycortex.values import to_jsonb
 
 __all__ = [
     "attach_backend",
+    "begin_body",
     "claim_jobs",
     "finish_job",
     "keep_runner",
+    "note_end",
     "register_runner",
     "retire_runner",
     "set_running",
@@ -42,7 +44,7 @@ def keep_runner(conn: Connection[Any], runner: UUID) -> list[RunnerJob]:
     Say that a runner lives.
 
     Returns:
-        Its jobs that should stop, and which attempt of each is meant.
+        Its jobs that should stop, which attempt of each is meant, and whether that may be forced.
 
     Raises:
         RunnerNotFound: There is no such runner, or it has retired.
@@ -172,6 +174,32 @@ def finish_job(
         result=result,
         attempt=attempt,
     )
+
+
+def begin_body(conn: Connection[Any], job: UUID, attempt: int) -> bool:
+    """
+    Claim the right to run the body of an attempt, where an executor may start it again.
+
+    Returns:
+        True exactly once for a running attempt.
+
+    Raises:
+        JobNotFound: There is no such job.
+    """
+    return scalar(conn, "begin_body", bool, job=job, attempt=attempt)
+
+
+def note_end(conn: Connection[Any], job: UUID, note: str, attempt: int) -> bool:
+    """
+    Add what became of the body to the message of a job that was interrupted without it.
+
+    Returns:
+        Whether it stands there now; False if that attempt was not interrupted.
+
+    Raises:
+        JobNotFound: There is no such job.
+    """
+    return scalar(conn, "note_end", bool, job=job, note=fit(note), attempt=attempt)
 
 
 def attach_backend(conn: Connection[Any], job: UUID) -> None:

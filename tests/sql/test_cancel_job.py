@@ -67,7 +67,7 @@ def test_is_told_at_the_next_step_and_at_the_runners_next_beat(conn, make_job, m
 
     assert value(conn, "select cortex.step(%s, 1)", [job]) == "cancel"
     assert rows(conn, "select * from cortex.keep_runner(%s)", [runner]) == [
-        {"job": job, "verdict": "cancel", "attempt": 1}
+        {"job": job, "verdict": "cancel", "attempt": 1, "hard": False}
     ]
 
 
@@ -100,6 +100,26 @@ def test_shows_the_request_to_everybody(conn, make_job):
 
     [seen] = rows(conn, "select * from cortex.find_job(%s)", [job])
     assert seen["cancel_requested_at"] == job_of(conn, job)["cancel_requested_at"]
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_shows_who_asked_while_the_job_runs_too(conn, make_job, status):
+    job = make_job(status)
+
+    conn.execute(CANCEL, [job, "ada", False])
+
+    [seen] = rows(conn, "select * from cortex.find_job(%s)", [job])
+    assert seen["cancel_requested_by"] == "ada"
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_knows_who_does_not_say_it_by_the_role_that_logged_in(conn, make_job, status):
+    job = make_job(status)
+
+    conn.execute(CANCEL, [job, "", False])
+
+    [seen] = rows(conn, "select * from cortex.find_job(%s)", [job])
+    assert seen["cancel_requested_by"] == value(conn, "select session_user::text")
 
 
 def test_keeps_the_first_request(conn, make_job):

@@ -50,7 +50,7 @@ def test_names_the_jobs_that_somebody_wants_cancelled(conn, make_job, make_runne
 
     answer = rows(conn, KEEP, [runner])
 
-    assert answer == [{"job": job, "verdict": "cancel", "attempt": 1}]
+    assert answer == [{"job": job, "verdict": "cancel", "attempt": 1, "hard": False}]
 
 
 def test_names_the_jobs_that_were_ended_behind_its_back(conn, make_job, make_runner):
@@ -63,7 +63,7 @@ def test_names_the_jobs_that_were_ended_behind_its_back(conn, make_job, make_run
 
     answer = rows(conn, KEEP, [runner])
 
-    assert answer == [{"job": reaped, "verdict": "stop", "attempt": 1}]
+    assert answer == [{"job": reaped, "verdict": "stop", "attempt": 1, "hard": True}]
 
 
 def test_says_nothing_more_of_what_ended_long_before_the_last_beat(conn, make_job, make_runner):
@@ -80,7 +80,9 @@ def test_tells_a_runner_that_comes_back_after_an_hour_of_all_that_it_lost(
     runner = make_runner(silent_for="1 hour")
     lost = make_job("interrupted", runner=runner, silent_for="59 minutes")
 
-    assert rows(conn, KEEP, [runner]) == [{"job": lost, "verdict": "stop", "attempt": 1}]
+    assert rows(conn, KEEP, [runner]) == [
+        {"job": lost, "verdict": "stop", "attempt": 1, "hard": True}
+    ]
 
 
 def test_revives_a_runner_that_looked_dead(conn, make_runner):

@@ -246,7 +246,7 @@ def test_the_runner_hears_that_its_job_is_overdue(conn, make_job, make_runner):
 
     assert value(conn, "select cortex.step(%s, 1)", [job]) == "stop"
     [verdict] = rows(conn, "select * from cortex.keep_runner(%s)", [runner])
-    assert verdict == {"job": job, "verdict": "stop", "attempt": 1}
+    assert verdict == {"job": job, "verdict": "stop", "attempt": 1, "hard": True}
 
 
 @pytest.mark.usefixtures("hour")

@@ -542,7 +542,7 @@ def test_the_runner_hears_which_attempt_was_given_up(conn, make_job, make_runner
 
     verdicts = rows(conn, "select * from cortex.keep_runner(%s)", [runner])
 
-    assert verdicts == [{"job": job, "verdict": "stop", "attempt": 1}]
+    assert verdicts == [{"job": job, "verdict": "stop", "attempt": 1, "hard": True}]
 
 
 @pytest.mark.usefixtures("retried")
@@ -561,7 +561,7 @@ def test_the_runner_hears_it_whatever_has_become_of_the_job(conn, make_job, make
 
     verdicts = rows(conn, "select * from cortex.keep_runner(%s)", [runner])
 
-    assert verdicts == [{"job": job, "verdict": "stop", "attempt": 1}]
+    assert verdicts == [{"job": job, "verdict": "stop", "attempt": 1, "hard": True}]
 
 
 @pytest.mark.usefixtures("retried")
@@ -586,7 +586,7 @@ def test_the_runner_hears_of_each_lost_attempt_once(conn, make_job, make_runner)
 
     verdicts = rows(conn, "select * from cortex.keep_runner(%s)", [runner])
 
-    assert verdicts == [{"job": job, "verdict": "stop", "attempt": 1}]
+    assert verdicts == [{"job": job, "verdict": "stop", "attempt": 1, "hard": True}]
 
 
 # Around it

@@ -2,12 +2,13 @@
 --
 -- Called by   the runner, every beat, in the session that holds its lease or in a new one
 -- Returns     cancel for a running job whose end somebody asked for, stop for a job that was ended
---             since the last beat without the runner's doing; the attempt that is meant
+--             since the last beat without the runner's doing; the attempt that is meant; and whether
+--             its end may be forced: it was cancelled hard, or has ended already
 -- Raises      22004 null, JC102 no such runner or retired
 -- Locks       the runner's row
 
 create or replace function cortex.keep_runner(runner uuid)
-returns table (job uuid, verdict cortex.verdict, attempt integer)
+returns table (job uuid, verdict cortex.verdict, attempt integer, hard boolean)
 language plpgsql
 volatile
 security definer
@@ -43,7 +44,8 @@ begin
     select
         j.uuid,
         'cancel'::cortex.verdict,
-        j.attempt
+        j.attempt,
+        j.cancel_hard_at is not null
     from cortex.job as j
     where j.runner = keep_runner.runner
         and j.status = 'running'
@@ -52,7 +54,8 @@ begin
     select
         j.uuid,
         'stop'::cortex.verdict,
-        e.attempt
+        e.attempt,
+        true
     from cortex.event as e
     join cortex.job as j on j.id = e.job_id
     where e.runner = keep_runner.runner
