@@ -20,6 +20,10 @@ UPKEEP_LATE = 300
 """Seconds after which upkeep that pg_cron or a runner should do every minute is late."""
 
 
+NAMED = 10
+"""So many kinds that nobody takes are named."""
+
+
 class Level(StrEnum):
     """How a check came out."""
 
@@ -55,6 +59,7 @@ def examine(conninfo: str) -> Iterator[Check]:
             for name, check in (
                 ("upkeep", _upkeep),
                 ("runners", _runners),
+                ("kinds", _kinds),
                 ("orphans", _orphans),
                 ("stale jobs", _stale),
             ):
@@ -299,6 +304,21 @@ def _runners(conn: Connection[Any]) -> Iterator[Check]:
         yield Check("runners", Level.WARNING, words, "start one: pycortex worker")
     else:
         yield Check("runners", Level.OK, words)
+
+
+def _kinds(conn: Connection[Any]) -> Iterator[Check]:
+    nobodys = [entry for entry in sql.list_waiting(conn) if not entry.workers]
+    if nobodys:
+        named = ", ".join(f"{entry.kind!r} ({entry.ready})" for entry in nobodys[:NAMED])
+        more = f" and {len(nobodys) - NAMED} more" if len(nobodys) > NAMED else ""
+        yield Check(
+            "kinds",
+            Level.WARNING,
+            f"jobs wait of kinds that no live worker takes: {named}{more}",
+            "start a worker whose --app registers them, or cancel the jobs; see cortex.waiting",
+        )
+    else:
+        yield Check("kinds", Level.OK, "no job waits whose kind nobody takes")
 
 
 def _orphans(conn: Connection[Any]) -> Iterator[Check]:

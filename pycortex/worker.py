@@ -26,6 +26,9 @@ FIRST_DELAY, LAST_DELAY = 0.1, 5.0
 GLANCE = 0.2
 """Seconds after which a waiting worker looks whether it shall stop."""
 
+LOOK_EVERY = 300.0
+"""Seconds between two looks for kinds that wait and that no worker takes."""
+
 
 LIMIT, ASK_EVERY = 10.0, 30.0
 """Seconds that a call of the listener may take, and between two proofs that somebody is there."""
@@ -61,6 +64,8 @@ class Worker:
         self._runner = runner
         self._poll_interval = poll_interval
         self._wake = threading.Event()
+        self._next_look = 0.0
+        self._unattended: frozenset[str] = frozenset()
 
     def run(self, stop: threading.Event) -> None:
         """
@@ -88,6 +93,8 @@ class Worker:
                 delay = FIRST_DELAY
                 for job in claimed:
                     self._take(job)
+                if free and time.monotonic() >= self._next_look:
+                    self._look_for_unattended()
                 if not free or len(claimed) < free:
                     self._pause(stop, self._poll_interval, wakes=True)
         finally:
@@ -154,6 +161,26 @@ class Worker:
             self._runner._adopt(job, body)
         except RuntimeError:
             logger.warning("job %s was claimed during the shutdown, which ends it", job.uuid)
+
+    def _look_for_unattended(self) -> None:
+        """Say which kinds wait that no live worker takes; each once, until somebody takes it."""
+        self._next_look = time.monotonic() + LOOK_EVERY
+        try:
+            waiting = self._runner._pool.run(sql.list_waiting)
+        except Exception as error:  # noqa: BLE001 - for operators only
+            logger.debug("can't look for kinds that nobody takes: %s", brief(error))
+            return
+        found = [entry for entry in waiting if not entry.workers]
+        for entry in found:
+            if entry.kind not in self._unattended:
+                logger.warning(
+                    "no live worker takes kind %r: %d jobs wait, the oldest since %s",
+                    entry.kind,
+                    entry.ready,
+                    entry.oldest_run_at.isoformat(timespec="seconds"),
+                    extra={"kind": entry.kind},
+                )
+        self._unattended = frozenset(entry.kind for entry in found)
 
     def _complain(self, error: Exception) -> None:
         if is_away(error):

@@ -17,6 +17,7 @@ __all__ = [
     "JSON_OBJECT",
     "KINDS",
     "MOMENT",
+    "NAME",
     "RUNNER",
     "SECONDS",
     "UuidRange",
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 LEAST_DIGITS = 8
+LONGEST_NAME = 200
 
 
 def is_text(argument: str) -> bool:
@@ -161,6 +163,16 @@ class _Hours(_Type):
         return hours
 
 
+class _Name(_Type):
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if not text.strip() or len(text) > LONGEST_NAME or "\0" in text or not is_text(text):
+            self.fail(f"a name has 1 to {LONGEST_NAME} characters and is not blank", param, ctx)
+        return text
+
+
 class _Kinds(_Type):
     name = "kinds"
 
@@ -206,3 +218,4 @@ JSON_OBJECT = _JsonObject()
 MOMENT = _Moment()
 HOURS = _Hours()
 KINDS = _Kinds()
+NAME = _Name()

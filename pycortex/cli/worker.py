@@ -1,4 +1,4 @@
-"""worker: claims and runs what anybody spawned, until a signal ends it."""
+"""worker: claims and runs what anybody spawned, until a signal ends it; and asks if it lives."""
 
 import contextlib
 import importlib
@@ -12,14 +12,17 @@ import click
 
 from pycortex import registry
 from pycortex.cli._app import App, Command, pass_app
-from pycortex.cli._errors import INTERRUPTED, RefusedError
+from pycortex.cli._errors import INTERRUPTED, REFUSED, RefusedError
 from pycortex.cli._log import log_to_stderr
-from pycortex.cli._output import say
-from pycortex.cli._types import KINDS, SECONDS
+from pycortex.cli._output import clean, out, print_json, say
+from pycortex.cli._types import KINDS, NAME, SECONDS
+from pycortex.health import probe
 from pycortex.runner import Runner
 from pycortex.worker import Worker
 
 __all__ = ["load_apps", "stop_on_signals", "worker"]
+
+NAME_VARIABLE = "PYCORTEX_WORKER_NAME"
 
 
 @click.command(cls=Command, example="pycortex worker --app shop.jobs --concurrency 4")
@@ -45,9 +48,30 @@ __all__ = ["load_apps", "stop_on_signals", "worker"]
     show_default=True,
     help="Seconds that running bodies get to finish at the end.",
 )
+@click.option(
+    "--name",
+    type=NAME,
+    default="worker",
+    show_default=True,
+    envvar=NAME_VARIABLE,
+    help=f"What operators and --check know it by; also ${NAME_VARIABLE}.",
+)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Start nothing; ask whether a worker of this host and name lives and keeps its beat.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what --check finds as JSON.")
 @pass_app
 def worker(
-    app: App, apps: tuple[str, ...], kinds: tuple[str, ...] | None, concurrency: int, grace: float
+    app: App,
+    apps: tuple[str, ...],
+    kinds: tuple[str, ...] | None,
+    concurrency: int,
+    grace: float,
+    name: str,
+    check: bool,
+    as_json: bool,
 ) -> None:
     """
     Claim and run what anybody spawned, in threads.
@@ -55,7 +79,19 @@ def worker(
     Runs the built-in kinds and those of --app. SIGTERM and Ctrl-C end it: it claims nothing more,
     gives bodies the grace to finish, and marks the rest interrupted. A second signal ends it at
     once.
+
+    \b
+    With --check, for health probes, it only asks the database, for 5 seconds at
+    most, and exits with
+      0  a worker of this host's name and this --name lives
+      1  none does
+      3  the database is out of reach, so nobody can tell; no reason to restart
     """
+    if as_json and not check:
+        raise click.UsageError("--json goes with --check")
+    if check:
+        _check(app, name, as_json=as_json)
+        return
     load_apps(apps)
     wanted = tuple(registry.kinds()) if kinds is None else kinds
     unknown = [kind for kind in wanted if registry.get(kind) is None]
@@ -70,12 +106,23 @@ def worker(
     with (
         app.database() as conninfo,
         stop_on_signals(stop) as signals,
-        Runner(conninfo, max_workers=concurrency, grace=grace) as runner,
+        Runner(conninfo, max_workers=concurrency, name=name, grace=grace) as runner,
     ):
         say(f"worker {runner.uuid} is ready for {', '.join(wanted)}; Ctrl-C ends it")
         Worker(runner, wanted).run(stop)
     if signal.SIGINT in signals:
         click.get_current_context().exit(INTERRUPTED)
+
+
+def _check(app: App, name: str, *, as_json: bool) -> None:
+    with app.database() as conninfo:
+        found = probe(conninfo, name)
+    if as_json:
+        print_json(found)
+    else:
+        out(clean(found.reason))
+    if not found.healthy:
+        click.get_current_context().exit(REFUSED)
 
 
 def load_apps(names: tuple[str, ...]) -> None:

@@ -132,6 +132,18 @@ def test_doctor_knows_a_newer_schema(cli, committed):
     assert "9999.of-tomorrow" in result.stdout
 
 
+def test_doctor_names_the_kinds_that_wait_and_that_nobody_takes(cli, committed, database):
+    """I13."""
+    runner = committed.make_runner()
+    committed.conn.execute("select cortex.claim_jobs(%s, '{known}')", [runner])
+    committed.make_job("queued", kind="known")
+    assert levels(database)["kinds"] is Level.OK
+    committed.make_job("queued", kind="strange")
+
+    assert levels(database)["kinds"] is Level.WARNING
+    assert "'strange' (1)" in cli("doctor").stdout
+
+
 def test_doctor_counts_what_only_looks_alive_and_leaves_it(committed, database):
     committed.make_job("running", silent_for="3 hours")
     committed.make_job("running", runner=committed.make_runner(alive=False))

@@ -262,3 +262,35 @@ def test_an_idle_worker_asks_rarely(work, committed):
     before = commits()
     time.sleep(1.5)
     assert commits() - before < 15
+
+
+def test_says_once_which_kinds_wait_that_nobody_takes(work, committed, caplog, monkeypatch):
+    """I13."""
+    monkeypatch.setattr("pycortex.worker.LOOK_EVERY", 0.01)
+    caplog.set_level("WARNING", "pycortex")
+    pycortex.job("known")(lambda progress: 1)
+    other = committed.make_runner()
+    sql.claim_jobs(committed.conn, other, ["elsewhere"])
+    for kind in ("strange", "strange", "elsewhere"):
+        sql.spawn_job(committed.conn, kind)
+
+    work(poll_interval=0.05)
+    known = sql.spawn_job(committed.conn, "known")
+    ended(committed.conn, known.uuid)
+    time.sleep(0.3)
+
+    lines = [record for record in caplog.records if "no live worker takes" in record.message]
+    assert [record.kind for record in lines] == ["strange"]
+    assert "'strange': 2 jobs wait" in lines[0].message
+
+
+def test_works_on_where_it_may_not_look_what_waits(work, committed, monkeypatch):
+    def refuse(conn):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(sql, "list_waiting", refuse)
+    pycortex.job("test")(lambda progress: 1)
+
+    work()
+
+    ended(committed.conn, sql.spawn_job(committed.conn, "test").uuid)
