@@ -6,14 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from psycopg import Connection
 
 from pycortex import sql
+from pycortex._carriers import Carrier
 from pycortex._log import Outage, brief, logger
-from pycortex._outcome import Finisher, Outcome, run_body
+from pycortex._outcome import Finisher, Outcome
 from pycortex._pool import Pool, is_away
 from pycortex._steps import StepWriter
 from pycortex._threads import Later
@@ -27,6 +30,9 @@ __all__ = ["Bodies"]
 LONGEST, LONGEST_RETRY = 60.0, 5.0
 """Seconds, at most, between two looks at a job whose time has not come, and after an error."""
 
+BURIAL = 1.0
+"""Seconds until a killed process is gone, and its end noted."""
+
 UNSURE = frozenset({"failed", "stopped", "lost"})
 """Ends after which a job may wait for another attempt."""
 
@@ -37,6 +43,7 @@ class Bodies:
 
     Args:
         connect: Opens the connections of bodies.
+        carrier: Makes what runs one body.
         poll_interval: Seconds, at most, between two looks at a job that waits for another one.
     """
 
@@ -47,6 +54,7 @@ class Bodies:
         writer: StepWriter,
         outage: Outage,
         connect: Callable[[], Connection[Any]],
+        carrier: Callable[[Ticket, Job, JobProgress], Carrier],
         *,
         poll_interval: float,
     ) -> None:
@@ -55,10 +63,12 @@ class Bodies:
         self._writer = writer
         self._outage = outage
         self._connect = connect
+        self._carrier = carrier
         self._poll_interval = poll_interval
         self._finisher = Finisher(pool, writer, outage)
         self._later = Later()
         self._tickets: dict[UUID, Ticket] = {}
+        self._notes: list[tuple[Job, str]] = []
         self._changed = threading.Condition()
         self.busy = 0
         """Places of the executor that are taken or asked for."""
@@ -98,8 +108,11 @@ class Bodies:
             progress = ticket.progress if ticket is not None else None
             if ticket is None or progress is None or progress.attempt != entry.attempt:
                 continue
-            progress._hear(entry.verdict)
-            if entry.verdict is Verdict.STOP and ticket.own:
+            carrier = ticket.carrier
+            if carrier is None:
+                continue
+            carrier.hear(entry.verdict, hard=entry.hard)
+            if entry.verdict is Verdict.STOP and ticket.own and not carrier.ends_for_good:
                 # The body may hang for ever; another attempt must not wait for it.
                 self._renew(ticket)
 
@@ -113,6 +126,37 @@ class Bodies:
                 if left <= 0:
                     return False
                 self._changed.wait(min(left, 0.2))  # the deadline may be moved
+
+    def end(self, seconds: float) -> None:
+        """End the bodies that can be ended within *seconds*, and wait for those."""
+        carriers = [
+            carrier
+            for ticket in tuple(self._tickets.values())
+            if (carrier := ticket.carrier) is not None and carrier.ends_for_good
+        ]
+        for carrier in carriers:
+            carrier.end(Verdict.STOP, seconds)
+        until = time.monotonic() + seconds + BURIAL
+        with self._changed:
+            while time.monotonic() < until and any(
+                ticket.carrier in carriers for ticket in tuple(self._tickets.values())
+            ):
+                self._changed.wait(0.2)
+
+    def write_notes(self) -> None:
+        """Add to the jobs that are interrupted by now what became of their bodies."""
+        for entry in tuple(self._notes):
+            job, note = entry
+            try:
+                done = self._pool.run(
+                    lambda conn, job=job, note=note: sql.note_end(conn, job.uuid, note, job.attempt)  # type: ignore[misc]
+                )
+            except psycopg.Error as error:
+                logger.debug("job %s has no note yet: %s", job.uuid, brief(error))
+                continue
+            if done:
+                with suppress(ValueError):  # another thread was as quick
+                    self._notes.remove(entry)
 
     def stop(self) -> None:
         """Start nothing more."""
@@ -232,9 +276,13 @@ class Bodies:
             job.attempt,
             extra=ticket.fields,
         )
-        outcome = run_body(ticket.body, ticket.progress)
+        ticket.carrier = self._carrier(ticket, job, ticket.progress)
+        outcome = ticket.carrier.run()
         ticket.progress._close()
         status = self._finisher.write(job, ticket.progress, outcome)
+        if outcome.note:
+            self._notes.append((job, outcome.note))
+            self.write_notes()
         _log_end(ticket, job, outcome, status, time.monotonic() - began)
         if ticket.own and status in UNSURE and self._waits_again(ticket):
             self._renew(ticket)
@@ -254,16 +302,18 @@ def _log_end(ticket: Ticket, job: Job, outcome: Outcome, status: str, elapsed: f
     for warning in outcome.warnings:
         logger.warning("job %s: %s", job.uuid, warning, extra=fields)
     level = logger.info if status in ("succeeded", "cancelled") else logger.warning
-    if outcome.error is not None:
+    if outcome.error is not None or outcome.trace:
         level = logger.error
+    said = outcome.message or outcome.note
     level(
-        "job %s: kind %r, actor %r, job %s, elapsed %.3f s%s",
+        "job %s: kind %r, actor %r, job %s, elapsed %.3f s%s%s",
         status,
         job.kind,
         job.actor,
         job.uuid,
         elapsed,
-        f": {outcome.message}" if outcome.message else "",
+        f": {said}" if said else "",
+        f"\n{outcome.trace}" if outcome.trace else "",
         extra=fields,
         exc_info=outcome.error,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,13 +48,35 @@ REFUSED = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came out of a body; without a status there is nothing to write."""
+    """
+    What came out of a body.
+
+    Attributes:
+        status: How the job ends; None: there is nothing to write, somebody else has ended it.
+        message: Why.
+        result: What the body returned.
+        warnings: What its result lost on the way to JSON.
+        error: What it raised, in this process.
+        trace: The traceback of what it raised in another one.
+        cut_off: Whether a statement of its connection was ended from outside.
+        note: What became of the body of a job that somebody else has ended.
+    """
 
     status: JobStatus | None
     message: str = ""
     result: Jsonb | None = None
     warnings: tuple[str, ...] = ()
     error: BaseException | None = None
+    trace: str = ""
+    cut_off: bool = False
+    note: str = ""
+
+    def portable(self) -> Outcome:
+        """Make it fit for another process, which may not know the exception's class."""
+        if self.error is None:
+            return self
+        trace = "".join(traceback.format_exception(self.error)).rstrip()
+        return replace(self, error=None, trace=trace)
 
 
 def run_body(body: Body, progress: JobProgress) -> Outcome:
@@ -67,16 +90,18 @@ def run_body(body: Body, progress: JobProgress) -> Outcome:
     except JobFailed as error:
         return Outcome(JobStatus.FAILED, _reason(error, "failed without a reason"))
     except BaseException as error:  # noqa: BLE001 - the row always reaches a terminal state
-        return Outcome(JobStatus.FAILED, describe(error), error=error)
+        return _raised(describe(error), error)
     try:
         converted, warnings = to_jsonb(result)
     except ValueError as error:
         return Outcome(JobStatus.FAILED, fit(str(error)))
     except BaseException as error:  # noqa: BLE001 - somebody's type may do anything
-        return Outcome(
-            JobStatus.FAILED, fit(f"the result can't be stored: {describe(error)}"), error=error
-        )
+        return _raised(fit(f"the result can't be stored: {describe(error)}"), error)
     return Outcome(JobStatus.SUCCEEDED, "", converted, tuple(warnings))
+
+
+def _raised(message: str, error: BaseException) -> Outcome:
+    return Outcome(JobStatus.FAILED, message, error=error, cut_off=_ended_from_outside(error))
 
 
 def _reason(error: BaseException, default: str) -> str:
@@ -107,7 +132,7 @@ class Finisher:
         refusals = 0
         for delay in _delays():
             try:
-                if _ended_from_outside(outcome):
+                if outcome.cut_off:
                     outcome = self._judge(progress, outcome)
                     if outcome.status is None:
                         return "stopped"
@@ -158,8 +183,8 @@ class Finisher:
             progress._written = progress._latest
 
 
-def _ended_from_outside(outcome: Outcome) -> bool:
-    error = outcome.error
+def _ended_from_outside(raised: BaseException) -> bool:
+    error: BaseException | None = raised
     for _ in range(10):  # a body may have wrapped what the driver raised
         if isinstance(error, QueryCanceled | AdminShutdown):
             return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -16,9 +17,9 @@ from pycortex.errors import JobNotFound
 from pycortex.models import Verdict
 
 if TYPE_CHECKING:
-    from pycortex.progress import JobProgress
+    from pycortex.progress import JobProgress, Step
 
-__all__ = ["StepWriter"]
+__all__ = ["StepWriter", "plain_step"]
 
 FIRST_DELAY, LAST_DELAY = 0.25, 2.0
 """Seconds between tries to write a step that failed."""
@@ -38,10 +39,18 @@ class StepWriter:
 
     Args:
         interval: Seconds between two writes of one job.
+        told: Called with every step that is written.
     """
 
-    def __init__(self, pool: Pool, outage: Outage, interval: float) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        outage: Outage,
+        interval: float,
+        told: Callable[[Step], None] | None = None,
+    ) -> None:
         self.interval = interval
+        self._told = told
         self._pool = pool
         self._outage = outage
         self._due: dict[JobProgress, float] = {}
@@ -96,7 +105,7 @@ class StepWriter:
             latest = progress._latest or NO_STEP
             if not again and (latest is NO_STEP or latest is progress._written):
                 return Verdict.CONTINUE
-            current, total, message = latest
+            current, total, message = plain = plain_step(latest)
             try:
                 verdict = self._pool.run(
                     lambda conn: sql.step(
@@ -104,7 +113,7 @@ class StepWriter:
                         progress.uuid,
                         current,
                         total,
-                        message=_text(message),
+                        message=message,
                         attempt=progress.attempt,
                     ),
                     limit=LIMIT,
@@ -112,6 +121,8 @@ class StepWriter:
             except JobNotFound:
                 verdict = Verdict.STOP
             progress._written = latest
+            if self._told is not None:
+                self._told(plain)
         progress._hear(verdict)
         return verdict
 
@@ -174,7 +185,9 @@ class StepWriter:
             )
 
 
-def _text(message: object) -> str:
+def plain_step(step: Step) -> Step:
+    """Make text of what a body gave as its message."""
+    current, total, message = step
     if isinstance(message, str):
-        return message
-    return "" if message is None else str(message)
+        return step
+    return current, total, "" if message is None else str(message)

@@ -6,9 +6,11 @@ import threading
 from typing import Any
 from uuid import UUID
 
+from pycortex._carriers import Carrier
 from pycortex._outcome import Body
 from pycortex.models import Job
 from pycortex.progress import JobProgress
+from pycortex.registry import Isolation
 
 __all__ = ["Ticket"]
 
@@ -26,22 +28,28 @@ class Ticket:
         runner: The runner's handle when it took the job.
         after: The attempt that came before; 0 for none.
         job: The running job: set where it was claimed, or once it has started.
+        isolation: Where its body runs; None: wherever the runner runs bodies.
         progress: What its body holds; set while and after it runs.
+        carrier: What runs the body; set with *progress*.
         ready: Set when there is a row, or when there will be none: then *released*.
         over: Set when this process has nothing more to do with the job.
         due: While the job waits for its time: the earliest start, on the monotonic clock.
     """
 
-    def __init__(self, kind: str, actor: str, body: Body, *, own: bool) -> None:
+    def __init__(
+        self, kind: str, actor: str, body: Body, isolation: Isolation | None, *, own: bool
+    ) -> None:
         self.kind = kind
         self.actor = actor
         self.body = body
+        self.isolation = isolation
         self.own = own
         self.uuid = UUID(int=0)
         self.runner: UUID | None = None
         self.after = 0
         self.job: Job | None = None
         self.progress: JobProgress | None = None
+        self.carrier: Carrier | None = None
         self.ready = threading.Event()
         self.released = False
         self.over = threading.Event()
@@ -55,7 +63,7 @@ class Ticket:
 
     def successor(self) -> Ticket:
         """Make a ticket for another attempt at the same job."""
-        ticket = Ticket(self.kind, self.actor, self.body, own=self.own)
+        ticket = Ticket(self.kind, self.actor, self.body, self.isolation, own=self.own)
         ticket.uuid = self.uuid
         ticket.runner = self.runner
         ticket.after = self.job.attempt if self.job is not None else self.after

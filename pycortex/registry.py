@@ -7,20 +7,46 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from enum import StrEnum
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["check_body", "get", "import_app", "job", "kinds"]
+__all__ = ["Isolation", "check_body", "get", "import_app", "isolation", "job", "kinds"]
 
 Body = Callable[[Any], Any]
 B = TypeVar("B", bound=Body)
 
 _bodies: dict[str, Body] = {}
+_isolations: dict[str, Isolation] = {}
 
 
-def job(kind: str) -> Callable[[B], B]:
+class Isolation(StrEnum):
+    """How far a body is kept from its runner: in a thread, or in a fresh process of its own."""
+
+    THREAD = "thread"
+    PROCESS = "process"
+
+    @classmethod
+    def of(cls, value: str) -> Isolation:
+        """
+        Read what somebody wrote.
+
+        Raises:
+            ValueError: It is neither.
+        """
+        try:
+            return cls(value)
+        except ValueError:
+            raise ValueError(f'isolation is {value!r}; give "thread" or "process"') from None
+
+
+def job(kind: str, *, isolation: Isolation | str | None = None) -> Callable[[B], B]:
     """
     Make the decorated function the body of all jobs of *kind*; it can still be called as before.
+
+    Args:
+        kind: 1 to 200 characters.
+        isolation: "thread" or "process"; by default as the runner was made.
 
     Raises:
         ValueError: The kind has a body already, or isn't 1 to 200 characters.
@@ -31,12 +57,16 @@ def job(kind: str) -> Callable[[B], B]:
     if not kind.strip() or len(kind) > 200:
         raise ValueError(f"a kind has 1 to 200 characters and is not blank, {kind[:50]!r} isn't so")
 
+    place = None if isolation is None else Isolation.of(isolation)
+
     def register(body: B) -> B:
         check_body(body)
         known = _bodies.get(kind)
         if known is not None and known is not body:
             raise ValueError(f"kind {kind!r} has two bodies: {_place(known)} and {_place(body)}")
         _bodies[kind] = body
+        if place is not None:
+            _isolations[kind] = place
         return body
 
     return register
@@ -45,6 +75,11 @@ def job(kind: str) -> Callable[[B], B]:
 def get(kind: str) -> Body | None:
     """Return the body of *kind*, or None."""
     return _bodies.get(kind)
+
+
+def isolation(kind: str, body: Body) -> Isolation | None:
+    """Return what was said with ``@pycortex.job``, if *body* is the body of *kind*."""
+    return _isolations.get(kind) if _bodies.get(kind) is body else None
 
 
 def kinds() -> list[str]:

@@ -1,12 +1,14 @@
-"""Runs jobs of this process in threads, and keeps the database informed."""
+"""Runs the jobs of this process, and keeps the database informed."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,14 +17,17 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from pycortex import _spawn
+from pycortex import _spawn, registry
 from pycortex._bodies import Bodies
+from pycortex._carriers import Carrier, InExecutor, InThread
 from pycortex._conninfo import with_defaults
 from pycortex._goodbye import remember
 from pycortex._lease import Lease
 from pycortex._log import Outage, logger
 from pycortex._outcome import Body
 from pycortex._pool import Pool, open_connection
+from pycortex._process import InProcess, check_portable
+from pycortex._remote import Task
 from pycortex._steps import StepWriter
 from pycortex._threads import DaemonExecutor, start_thread
 from pycortex._ticket import Ticket
@@ -30,7 +35,8 @@ from pycortex._upkeep import Upkeep
 from pycortex._watch import Watch
 from pycortex.handle import JobHandle
 from pycortex.models import DebounceMode, Job, RunnerJob
-from pycortex.registry import check_body
+from pycortex.progress import JobProgress
+from pycortex.registry import Isolation, check_body
 from pycortex.values import check_params
 
 __all__ = ["Runner"]
@@ -41,7 +47,7 @@ FAREWELL_LIMIT = 5.0
 
 class Runner:
     """
-    Spawns jobs and runs their bodies in threads of this process.
+    Spawns jobs and runs their bodies: in threads, in processes of their own, or in an executor.
 
     Use it as a context manager, or call ``start`` (the first ``spawn`` does) and ``shutdown``. It
     holds one connection for its registration, and a few more while there is something to write. It
@@ -55,9 +61,15 @@ class Runner:
         step_interval: Seconds between two writes of one job's progress.
         grace: Seconds that shutdown lets bodies go on, unless told otherwise.
         poll_interval: Seconds, at most, between two looks at a job that waits for another one.
+        isolation: "thread", the default: bodies run in threads of this process, which nothing can
+            end. "process": each in a fresh process, which a hard cancel, the reaper and a shutdown
+            end for good.
+        executor: Runs the bodies instead; any that concurrent.futures knows, here or elsewhere. It
+            stays the caller's, who shuts it down.
+        kill_after: Seconds from SIGTERM to SIGKILL where a process is ended.
 
     Raises:
-        ValueError: A conninfo that can't be parsed, or a number that makes no sense.
+        ValueError: A conninfo that can't be parsed, or an option that makes no sense.
     """
 
     def __init__(
@@ -69,12 +81,19 @@ class Runner:
         step_interval: float = 0.25,
         grace: float = 10.0,
         poll_interval: float = 1.0,
+        isolation: Isolation | str | None = None,
+        executor: Executor | None = None,
+        kill_after: float = 5.0,
     ) -> None:
         if max_workers < 1:
             raise ValueError(f"max_workers is {max_workers}; a runner needs at least one")
-        for label, value in (("step_interval", step_interval), ("grace", grace)):
+        spans = {"step_interval": step_interval, "grace": grace, "kill_after": kill_after}
+        for label, value in spans.items():
             if not value >= 0:
                 raise ValueError(f"{label} is {value}; give seconds, from 0 up")
+        self._isolation = None if isolation is None else Isolation.of(isolation)
+        if executor is not None and self._isolation is not None:
+            raise ValueError("give an isolation or an executor: where bodies run is for one to say")
         if not poll_interval > 0:
             raise ValueError(f"poll_interval is {poll_interval}; give seconds, above 0")
         self.name = name or _program()
@@ -82,6 +101,8 @@ class Runner:
         self.grace = grace
         self._step_interval = step_interval
         self._poll_interval = poll_interval
+        self._executor = executor
+        self._kill_after = kill_after
         self._conninfo = with_defaults(conninfo, application_name=f"pycortex {self.name}"[:63])
         self._outage = Outage(logger)
         self._watch = Watch()
@@ -139,9 +160,10 @@ class Runner:
         debounce_on: DebounceMode | str = DebounceMode.ACTIVE,
         run_at: datetime | None = None,
         priority: int = 0,
+        isolation: Isolation | str | None = None,
     ) -> JobHandle:
         """
-        Put a job on the books and run *body* for it in a thread of this process.
+        Put a job on the books and run *body* for it.
 
         If the interpreter or the runner is about to end, this raises before there is a job.
 
@@ -156,6 +178,8 @@ class Runner:
                 waiting one does, so that a call while one runs queues exactly one follow-up.
             run_at: Not to be started before; an aware datetime.
             priority: For the listing; a runner starts its own jobs in the order of their spawn.
+            isolation: "thread" or "process", for this job; by default as the runner was made, or
+                as @pycortex.job says of the body.
 
         Raises:
             TypeError, ValueError: Params, scope or body that won't do; says why.
@@ -164,6 +188,9 @@ class Runner:
             psycopg.DataError: An argument that the database refuses.
         """
         check_body(body)
+        where = self._place(kind, body, isolation)
+        if where is Isolation.PROCESS:
+            check_portable(body)
         arguments = {
             "kind": kind,
             "actor": actor,
@@ -174,7 +201,7 @@ class Runner:
             "priority": priority,
         }
         self.start()
-        ticket = Ticket(kind, actor, body, own=True)
+        ticket = Ticket(kind, actor, body, where, own=True)
         self._reserve(ticket)
         ticket.runner = self.uuid
         try:
@@ -233,6 +260,7 @@ class Runner:
             StepWriter(self._pool, self._outage, self._step_interval),
             self._outage,
             self._open,
+            self._carrier,
             poll_interval=self._poll_interval,
         )
         self._lease = lease
@@ -246,12 +274,34 @@ class Runner:
     def _open(self) -> Connection[Any]:
         return open_connection(self._conninfo, self._watch)
 
+    def _place(
+        self, kind: str, body: Body, isolation: Isolation | str | None = None
+    ) -> Isolation | None:
+        """Find out where a body runs: what is said of the job, of the body, of the runner."""
+        if isolation is not None:
+            return Isolation.of(isolation)
+        return registry.isolation(kind, body) or self._isolation
+
+    def _carrier(self, ticket: Ticket, job: Job, progress: JobProgress) -> Carrier:
+        if ticket.isolation is Isolation.PROCESS:
+            task = Task(job, check_portable(ticket.body), self._conninfo, self._step_interval)
+            return InProcess(task, progress, self._kill_after, lambda: self.closing)
+        if ticket.isolation is None and self._executor is not None:
+            task = Task(job, ticket.body, self._conninfo, self._step_interval)
+            return InExecutor(self._executor, task, progress, self._pool)
+        return InThread(ticket.body, progress)
+
     def _hear(self, jobs: Sequence[RunnerJob]) -> None:
         self._bodies.hear(jobs)
 
     def _check_usable(self) -> None:
         if self.closing:
             raise RuntimeError("this runner is shut down")
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise RuntimeError(
+                "this process is a body's, which only imports the main module: start runners there "
+                'under if __name__ == "__main__"'
+            )
         if self._pid not in (None, os.getpid()):
             raise RuntimeError(
                 f"this runner belongs to process {self._pid}; after a fork, make one of your own"
@@ -274,7 +324,7 @@ class Runner:
         return max(0, self.max_workers - self._bodies.busy)
 
     def _adopt(self, job: Job, body: Body) -> None:
-        ticket = Ticket(job.kind, job.actor, body, own=False)
+        ticket = Ticket(job.kind, job.actor, body, self._place(job.kind, body), own=False)
         ticket.uuid = job.uuid
         ticket.job = job
         ticket.runner = job.runner
@@ -282,11 +332,17 @@ class Runner:
         self._bodies.launch(ticket, job.uuid)
 
     def _leave(self, grace: float) -> None:
+        # Within the grace, so that processes have ended when the database hears of it.
+        spare = min(self._kill_after, grace / 2)
+        self._bodies.wait(lambda: self._deadline - spare - time.monotonic())
+        self._bodies.end(spare)
         self._bodies.wait(lambda: self._deadline - time.monotonic())
         told = self._lease.stop(
             f"interrupted by shutdown: not over within its grace of {grace:g} s", FAREWELL_LIMIT
         )
         self._gone = True
+        if told:
+            self._bodies.write_notes()
         self._bodies.stop()
         self._pool.close()
         if not told:

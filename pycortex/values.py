@@ -38,6 +38,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from itertools import count
 from os import PathLike, fspath
 from typing import Any
@@ -120,7 +121,11 @@ def _wrap(converted: Any, name: str) -> Jsonb:
     ).encode()
     if len(text) > LIMIT:
         raise ValueError(f"{name} too large ({len(text)} bytes; at most {LIMIT})")
-    return Jsonb(converted, dumps=lambda _: text)
+    return Jsonb(converted, dumps=partial(_first, text))
+
+
+def _first(text: bytes, _: object) -> bytes:
+    return text
 
 
 class _Converter:
