@@ -150,6 +150,13 @@ CREATE FUNCTION cortex.attach_session(job uuid, backend_start timestamp with tim
 
 COMMENT ON FUNCTION cortex.attach_session(job uuid, backend_start timestamp with time zone) IS 'Ties the calling session, which began at that moment, to a running job.';
 
+CREATE FUNCTION cortex.begin_body(job uuid, attempt integer) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.begin_body(job uuid, attempt integer) IS 'Says whether the caller may run the body of this attempt: true once.';
+
 CREATE FUNCTION cortex.cancel_job(job uuid, actor text DEFAULT ''::text, hard boolean DEFAULT false) RETURNS cortex.job_status
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
@@ -259,6 +266,7 @@ CREATE TABLE cortex.job (
     cancel_hard_at timestamp with time zone,
     backend_pid integer,
     backend_start timestamp with time zone,
+    begun_attempt integer,
     CONSTRAINT job_actor_is_at_most_200_characters CHECK ((length(actor) <= 200)),
     CONSTRAINT job_attempt_is_not_negative CHECK ((attempt >= 0)),
     CONSTRAINT job_backend_has_pid_and_start CHECK (((backend_pid IS NULL) = (backend_start IS NULL))),
@@ -296,6 +304,8 @@ COMMENT ON COLUMN cortex.job.cancel_hard_at IS 'When somebody asked to end the s
 
 COMMENT ON COLUMN cortex.job.backend_pid IS 'The session that runs the job''s SQL, with backend_start so that a re-used pid is not taken for it.';
 
+COMMENT ON COLUMN cortex.job.begun_attempt IS 'The latest attempt whose body was begun by an executor that might begin it again; else null.';
+
 COMMENT ON CONSTRAINT job_terminal_exactly_when_finished ON cortex.job IS 'A job that is over says when; one that says when is over.';
 
 CREATE VIEW cortex.jobs AS
@@ -324,7 +334,8 @@ CREATE VIEW cortex.jobs AS
     run_at,
     (debounce_scope)::jsonb AS debounce_scope,
     runner,
-    cancel_requested_at
+    cancel_requested_at,
+    cancel_requested_by
    FROM cortex.job j;
 
 COMMENT ON VIEW cortex.jobs IS 'All jobs, one row each, with what people ask about them.';
@@ -334,6 +345,8 @@ COMMENT ON COLUMN cortex.jobs.health IS 'ok, failed, interrupted, cancelled, pen
 COMMENT ON COLUMN cortex.jobs.duration_seconds IS 'From start to finish, to the last sign of life while it runs; 0 before the start.';
 
 COMMENT ON COLUMN cortex.jobs.seconds_since_update IS 'Age of the last sign of life, by the clock of the database.';
+
+COMMENT ON COLUMN cortex.jobs.cancel_requested_by IS 'Who asked for its end: the actor they named, or else the role that was logged in.';
 
 CREATE FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer DEFAULT 1) RETURNS SETOF cortex.jobs
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1
@@ -463,7 +476,7 @@ CREATE FUNCTION cortex.interrupt_silent(candidates bigint[], older_than interval
 
 COMMENT ON FUNCTION cortex.interrupt_silent(candidates bigint[], older_than interval) IS 'Ends those of the given jobs that have been silent for too long.';
 
-CREATE FUNCTION cortex.keep_runner(runner uuid) RETURNS TABLE(job uuid, verdict cortex.verdict, attempt integer)
+CREATE FUNCTION cortex.keep_runner(runner uuid) RETURNS TABLE(job uuid, verdict cortex.verdict, attempt integer, hard boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
@@ -484,7 +497,7 @@ CREATE FUNCTION cortex.lock_space() RETURNS integer
 
 COMMENT ON FUNCTION cortex.lock_space() IS 'First key of all advisory locks of this schema.';
 
-CREATE FUNCTION cortex.maintain() RETURNS TABLE(ran boolean, stale integer, overdue integer, orphaned integer, purged integer, cron_runs_purged integer)
+CREATE FUNCTION cortex.maintain() RETURNS TABLE(ran boolean, stale integer, overdue integer, orphaned integer, purged integer, cron_runs_purged integer, runners_purged integer)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
@@ -504,6 +517,13 @@ CREATE FUNCTION cortex.metrics() RETURNS text
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.metrics() IS 'The state of the job system as Prometheus text.';
+
+CREATE FUNCTION cortex.note_end(job uuid, note text, attempt integer) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) IS 'Adds what became of the body to the message of an interrupted job.';
 
 CREATE FUNCTION cortex.outwait(id bigint) RETURNS boolean
     LANGUAGE plpgsql
@@ -533,6 +553,13 @@ CREATE FUNCTION cortex.purge_jobs(older_than interval DEFAULT NULL::interval, ba
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) IS 'Deletes one batch of finished jobs that are older than they are to be kept.';
+
+CREATE FUNCTION cortex.purge_runners(batch_size integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.purge_runners(batch_size integer) IS 'Deletes runners of one batch that are long gone and that nothing tells of.';
 
 CREATE FUNCTION cortex.reap_orphans() RETURNS integer
     LANGUAGE plpgsql
@@ -1282,10 +1309,13 @@ CREATE TABLE cortex.upkeep (
     overdue integer DEFAULT 0 NOT NULL,
     orphaned integer DEFAULT 0 NOT NULL,
     purged integer DEFAULT 0 NOT NULL,
+    runners_seen_to uuid,
     CONSTRAINT upkeep_is_one_row CHECK (only_row)
 );
 
 COMMENT ON TABLE cortex.upkeep IS 'The last run of cortex.maintain(); one row.';
+
+COMMENT ON COLUMN cortex.upkeep.runners_seen_to IS 'Where the last look through the runners stopped; the next goes on from there. Null: begin anew.';
 
 CREATE VIEW cortex.upkeep_record AS
  SELECT last_run_at,
@@ -1437,13 +1467,13 @@ CREATE INDEX tasks_status_idx ON corpus.tasks USING btree (corpus_id, service_id
 
 COMMENT ON INDEX corpus.tasks_status_idx IS 'corpus.populate_scope: the tasks of a scope that a severity takes.';
 
-CREATE INDEX event_interrupted_idx ON cortex.event USING btree (runner, at) WHERE (to_status = 'interrupted'::cortex.job_status);
-
-COMMENT ON INDEX cortex.event_interrupted_idx IS 'keep_runner: which attempts of a runner were ended without its doing.';
-
 CREATE INDEX event_job_idx ON cortex.event USING btree (job_id, id);
 
 COMMENT ON INDEX cortex.event_job_idx IS 'job_events: the history of one job; and the cascade of purge_jobs.';
+
+CREATE INDEX event_lost_idx ON cortex.event USING btree (runner, at) WHERE (to_status = ANY (ARRAY['failed'::cortex.job_status, 'interrupted'::cortex.job_status]));
+
+COMMENT ON INDEX cortex.event_lost_idx IS 'keep_runner: which attempts of a runner were ended without its doing; purge_runners: whether it lost any.';
 
 CREATE INDEX job_active_idx ON cortex.job USING btree (created_at DESC, id DESC) WHERE (status = ANY (ARRAY['queued'::cortex.job_status, 'running'::cortex.job_status]));
 
@@ -1473,9 +1503,9 @@ CREATE INDEX job_finished_idx ON cortex.job USING btree (finished_at, id) WHERE 
 
 COMMENT ON INDEX cortex.job_finished_idx IS 'status_counts, metrics, purge_jobs: what ended in a window, oldest first.';
 
-CREATE INDEX job_runner_idx ON cortex.job USING btree (runner) WHERE ((status = ANY (ARRAY['queued'::cortex.job_status, 'running'::cortex.job_status])) AND (runner IS NOT NULL));
+CREATE INDEX job_runner_idx ON cortex.job USING btree (runner, status) WHERE (runner IS NOT NULL);
 
-COMMENT ON INDEX cortex.job_runner_idx IS 'keep_runner, retire_runner, interrupt_orphans: the active jobs of one runner.';
+COMMENT ON INDEX cortex.job_runner_idx IS 'keep_runner, retire_runner, interrupt_orphans: the active jobs of one runner; purge_runners: whether it has any.';
 
 CREATE INDEX job_status_created_idx ON cortex.job USING btree (status, created_at);
 
@@ -1578,6 +1608,10 @@ GRANT ALL ON FUNCTION cortex.attach_backend(job uuid) TO cortex_admin;
 REVOKE ALL ON FUNCTION cortex.attach_session(job uuid, backend_start timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.attach_session(job uuid, backend_start timestamp with time zone) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.attach_session(job uuid, backend_start timestamp with time zone) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.begin_body(job uuid, attempt integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.begin_body(job uuid, attempt integer) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.begin_body(job uuid, attempt integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.cancel_job(job uuid, actor text, hard boolean) TO cortex_producer;
@@ -1686,6 +1720,10 @@ GRANT ALL ON FUNCTION cortex.metrics() TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.metrics() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.metrics() TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.outwait(id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.prometheus_labels(kind text, status cortex.job_status) FROM PUBLIC;
@@ -1694,6 +1732,8 @@ REVOKE ALL ON FUNCTION cortex.purge_cron_runs() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.purge_runners(batch_size integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.reap_orphans() FROM PUBLIC;
 

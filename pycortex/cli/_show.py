@@ -34,6 +34,7 @@ def print_job(job: Job, events: Sequence[JobEvent], activity: str = "") -> None:
         ("started", _moment(job.started_at)),
         ("updated", f"{_moment(job.updated_at)}  {span(job.seconds_since_update)} ago"),
         ("finished", _moment(job.finished_at)),
+        ("cancel", _cancel(job)),
         ("duration", span(job.duration_seconds) if job.started_at else ""),
     ]
     for name, value in facts:
@@ -50,6 +51,13 @@ def print_job(job: Job, events: Sequence[JobEvent], activity: str = "") -> None:
             words += f"  (by {clean(event.actor)})" if event.actor else ""
             line = wrapped(f"  {_moment(event.at)}  ", event.to_status + words, sys.stdout)
             out(line.replace(event.to_status, paint(event.to_status, event.to_status), 1))
+
+
+def _cancel(job: Job) -> str:
+    if job.cancel_requested_at is None:
+        return ""
+    by = f" by {job.cancel_requested_by}" if job.cancel_requested_by else ""
+    return f"requested {_moment(job.cancel_requested_at)}{by}"
 
 
 def _json(value: object) -> str:

@@ -31,7 +31,8 @@ select
     j.run_at,
     j.debounce_scope::jsonb as debounce_scope,
     j.runner,
-    j.cancel_requested_at
+    j.cancel_requested_at,
+    j.cancel_requested_by
 from cortex.job as j;
 
 comment on view cortex.jobs is
@@ -42,3 +43,5 @@ comment on column cortex.jobs.duration_seconds is
 'From start to finish, to the last sign of life while it runs; 0 before the start.';
 comment on column cortex.jobs.seconds_since_update is
 'Age of the last sign of life, by the clock of the database.';
+comment on column cortex.jobs.cancel_requested_by is
+'Who asked for its end: the actor they named, or else the role that was logged in.';

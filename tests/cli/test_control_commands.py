@@ -83,3 +83,13 @@ def test_a_running_jobs_session_is_told_of(cli, committed, connect, command):
 
 def is_waiting(conn, pid):
     return conn.execute("select cardinality(pg_blocking_pids(%s)) > 0", [pid]).fetchone()[0]
+
+
+def test_show_says_who_asked_for_the_end_of_a_job_that_still_runs(cli, committed):
+    job = committed.make_job("running")
+    cli("cancel", str(job), "--actor", "ada")
+
+    result = cli("show", str(job))
+
+    [told] = [line for line in result.stdout.splitlines() if line.startswith("cancel ")]
+    assert told.endswith("by ada")

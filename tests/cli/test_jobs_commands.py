@@ -12,7 +12,7 @@ EVERY_COLUMN = [
     "uuid", "kind", "status", "health", "progress_current", "progress_total", "message",
     "actor", "params", "result", "created_at", "updated_at", "started_at", "finished_at",
     "duration_seconds", "seconds_since_update", "attempt", "priority", "run_at",
-    "debounce_scope", "runner", "cancel_requested_at",
+    "debounce_scope", "runner", "cancel_requested_at", "cancel_requested_by",
 ]
 # fmt: on
 

@@ -144,6 +144,14 @@ class Caller:
     def attach(self) -> None:
         self.call("select cortex.attach_backend(%s)", self.job()[0])
 
+    def begin(self) -> None:
+        job, attempt = self.job()
+        self.call("select cortex.begin_body(%s, %s)", job, attempt)
+
+    def note(self) -> None:
+        job, attempt = self.job()
+        self.call("select cortex.note_end(%s, 'its process was ended', %s)", job, attempt)
+
     def find(self) -> None:
         self.call("select status from cortex.find_job(%s)", self.job()[0])
 
@@ -203,7 +211,7 @@ class Caller:
     def weighted(self) -> list[tuple[Callable[[], None], float]]:
         return [
             (self.spawn, 40), (self.claim, 30), (self.start, 20), (self.step, 30),
-            (self.finish, 30), (self.attach, 10),
+            (self.finish, 30), (self.attach, 10), (self.begin, 4), (self.note, 4),
             (self.cancel, 8), (self.rerun, 4), (self.spawn_many, 2), (self.find, 8), (self.beat, 8),
             (self.come_and_go, 2), (self.reap, 8), (self.sweep, 2), (self.purge, 4),
             (self.maintain, 6), (self.configure_kind, 2), (self.configure, 1),
@@ -216,6 +224,7 @@ class Caller:
                 "select cortex.metrics()",
                 "select cortex.db_now(), cortex.schema_version(), cortex.cron_entry()",
                 "select alive from cortex.runners",
+                "select kind from cortex.waiting",
                 "select message from cortex.job_events limit 50",
                 "select phase from cortex.job_activity",
                 "select max_running from cortex.kinds",

@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
     )
     edit(
         tmp_path / "sql" / "views" / "jobs.sql",
-        ("    j.cancel_requested_at\nfrom", "    j.cancel_requested_at,\n    j.label\nfrom"),
+        ("    j.cancel_requested_by\nfrom", "    j.cancel_requested_by,\n    j.label\nfrom"),
     )
     return tmp_path
 

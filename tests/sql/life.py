@@ -17,6 +17,7 @@ VIEWS = [
     "kinds",
     "runners",
     "upkeep_record",
+    "waiting",
 ]
 
 
@@ -55,7 +56,7 @@ def live(conn: psycopg.Connection[Any], kind: str = "life", text: str = "") -> N
     assert ask("cortex.cron_entry()")
     assert ask("cortex.schema_version()")
     for view in VIEWS:
-        assert ask(f"count(*) from cortex.{view}") >= (view != "job_activity")
+        assert ask(f"count(*) from cortex.{view}") >= (view not in {"job_activity", "waiting"})
     _live_through_reports(ask)
     assert ask("cortex.retire_runner(%(runner)s, message => %(text)s)", runner=runner) == 0
 
@@ -68,12 +69,14 @@ def _live_through_a_job_of_a_runner(ask: Any, runner: Any) -> None:
     )
     assert ask("cortex.set_running(%(job)s, %(runner)s)", job=job, runner=runner) is True
     assert ask("cortex.attach_backend(%(job)s)", job=job) == ""
+    assert ask("cortex.begin_body(%(job)s, 1)", job=job) is True
     assert ask("cortex.step(%(job)s, 1, 9, %(text)s, 1)", job=job) == "continue"
     assert ask("count(*) from cortex.keep_runner(%(runner)s)", runner=runner) == 0
     finish = "cortex.finish_job(%(job)s, 'succeeded', %(text)s, %(json)s, 1)"
     assert ask(finish, job=job) is True
     assert ask(finish, job=job) is True
     assert ask("cortex.step(%(job)s, 2)", job=job) == "stop"
+    assert ask("cortex.note_end(%(job)s, %(text)s, 1)", job=job) is False
     assert ask("health from cortex.find_job(%(job)s)", job=job) == "ok"
 
 

@@ -27,6 +27,7 @@ CONTRACT = {
     "debounce_scope": "jsonb",
     "runner": "uuid",
     "cancel_requested_at": "timestamp with time zone",
+    "cancel_requested_by": "text",
 }
 
 

@@ -90,6 +90,7 @@ CALLS = {
     "count_recent_with_status": ["cortex.count_recent_with_status('running', 9999)"],
     "purge_jobs": ["cortex.purge_jobs('13 days', 100)"],
     "maintain": ["cortex.maintain()"],
+    "purge_runners": ["cortex.purge_runners(500)"],
     "end_backends": ["cortex.end_backends()"],
     "job_events": [f"count(*) from cortex.job_events where job = {RUNNING}"],
     "cancel_job": [f"cortex.cancel_job({RUNNING})", f"cortex.cancel_job({WAITING})"],
@@ -105,10 +106,21 @@ BY_UUID = [
     "step", "finish_job", "find_job", "set_running", "cancel_job", "rerun_job", "attach_backend",
 ]  # fmt: skip
 
+
+def comments() -> dict[str, str]:
+    """What the migrations say last of every index that is still there."""
+    found: dict[str, str] = {}
+    for file in sorted(ROOT.glob("migrations/*.sql")):
+        text = file.read_text(encoding="utf-8")
+        for dropped in re.findall(r"drop index cortex\.(\w+);", text):
+            del found[dropped]
+        found |= dict(COMMENT.findall(text))
+    return found
+
+
 PAIRS = [
     (index, name)
-    for file in sorted(ROOT.glob("migrations/*.sql"))
-    for index, comment in COMMENT.findall(file.read_text(encoding="utf-8"))
+    for index, comment in comments().items()
     for name in re.findall(r"\w+", comment)
     if name in NAMES
 ] + [("job_uuid_key", name) for name in BY_UUID]

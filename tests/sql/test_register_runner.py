@@ -30,6 +30,7 @@ def test_enters_the_process_and_returns_its_handle(conn):
         "registered_at": runner["registered_at"],
         "seen_at": runner["seen_at"],
         "retired_at": None,
+        "kinds": None,
     }
 
 

@@ -92,7 +92,7 @@ withdrawn   cancelled   true  JC201
 """
 MAY_CHANGE = {
     "continue": {"progress_current", "updated_at"},
-    "asked": {"cancel_requested_at"},
+    "asked": {"cancel_requested_at", "cancel_requested_by"},
     "tied": {"backend_pid", "backend_start"},
 }
 ANSWERS = {"asked": "running", "tied": ""}

@@ -21,6 +21,11 @@ set search_path = ''
 as $$
 declare
     v_actor constant pg_catalog.text := coalesce(cancel_job.actor, '');
+    -- Whoever does not say who they are is known by the role that logged in.
+    v_by constant pg_catalog.text := case
+        when v_actor = '' then session_user::pg_catalog.text
+        else v_actor
+    end;
     v_now pg_catalog.timestamptz;
     v_job cortex.job;
 begin
@@ -47,7 +52,7 @@ begin
                 else 'cancelled by ' || v_actor || ' before it started'
             end,
             cancel_requested_at = v_now,
-            cancel_requested_by = v_actor,
+            cancel_requested_by = v_by,
             finished_at = v_now
         where j.id = v_job.id;
         return 'cancelled'::cortex.job_status;
@@ -57,7 +62,7 @@ begin
         update cortex.job as j
         set cancel_requested_at = coalesce(j.cancel_requested_at, v_now),
             cancel_requested_by = case
-                when j.cancel_requested_at is null then v_actor
+                when j.cancel_requested_at is null then v_by
                 else j.cancel_requested_by
             end,
             cancel_hard_at = case

@@ -11,7 +11,8 @@ returns table (
     overdue integer,
     orphaned integer,
     purged integer,
-    cron_runs_purged integer
+    cron_runs_purged integer,
+    runners_purged integer
 )
 language plpgsql
 volatile
@@ -25,6 +26,7 @@ begin
     orphaned := 0;
     purged := 0;
     cron_runs_purged := 0;
+    runners_purged := 0;
     if not ran then
         return next;
         return;
@@ -55,6 +57,11 @@ begin
         purged := cortex.purge_jobs();
     exception when others then
         raise warning 'upkeep could not purge old jobs: %', sqlerrm;
+    end;
+    begin
+        runners_purged := cortex.purge_runners(batch_size => 500);
+    exception when others then
+        raise warning 'upkeep could not purge old runners: %', sqlerrm;
     end;
     begin
         cron_runs_purged := cortex.purge_cron_runs();
