@@ -12,6 +12,7 @@ from pycortex.errors import (
     RunnerNotFound,
     WrongState,
 )
+from pycortex.events import RunnerEvent
 from pycortex.handle import JobHandle
 from pycortex.models import DebounceMode, Job, JobStatus, Verdict
 from pycortex.progress import JobProgress
@@ -32,6 +33,7 @@ __all__ = [
     "JobStatus",
     "JobStopped",
     "Runner",
+    "RunnerEvent",
     "RunnerNotFound",
     "Verdict",
     "Worker",

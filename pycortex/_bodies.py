@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from pycortex._steps import StepWriter
 from pycortex._threads import Later
 from pycortex._ticket import Ticket
 from pycortex.errors import JobNotFound, RunnerNotFound
+from pycortex.events import RunnerEvent, Teller
 from pycortex.models import Job, JobStatus, RunnerJob, Verdict
 from pycortex.progress import JobProgress
 
@@ -53,6 +55,7 @@ class Bodies:
         executor: Executor,
         writer: StepWriter,
         outage: Outage,
+        teller: Teller,
         connect: Callable[[], Connection[Any]],
         carrier: Callable[[Ticket, Job, JobProgress], Carrier],
         *,
@@ -62,6 +65,7 @@ class Bodies:
         self._executor = executor
         self._writer = writer
         self._outage = outage
+        self._teller = teller
         self._connect = connect
         self._carrier = carrier
         self._poll_interval = poll_interval
@@ -268,14 +272,7 @@ class Bodies:
     def _run(self, ticket: Ticket, job: Job) -> None:
         began = time.monotonic()
         ticket.progress = JobProgress(job, self._writer, self._connect)
-        logger.info(
-            "job started: kind %r, actor %r, job %s, attempt %d",
-            job.kind,
-            job.actor,
-            job.uuid,
-            job.attempt,
-            extra=ticket.fields,
-        )
+        self._teller.tell(RunnerEvent("started", job.kind, job.actor, job.uuid, job.attempt))
         ticket.carrier = self._carrier(ticket, job, ticket.progress)
         outcome = ticket.carrier.run()
         ticket.progress._close()
@@ -283,7 +280,7 @@ class Bodies:
         if outcome.note:
             self._notes.append((job, outcome.note))
             self.write_notes()
-        _log_end(ticket, job, outcome, status, time.monotonic() - began)
+        self._tell_end(job, outcome, status, time.monotonic() - began)
         if ticket.own and status in UNSURE and self._waits_again(ticket):
             self._renew(ticket)
 
@@ -296,24 +293,15 @@ class Bodies:
             return True
         return job is not None and job.status is JobStatus.QUEUED
 
-
-def _log_end(ticket: Ticket, job: Job, outcome: Outcome, status: str, elapsed: float) -> None:
-    fields = ticket.fields | {"elapsed": elapsed, "status": status}
-    for warning in outcome.warnings:
-        logger.warning("job %s: %s", job.uuid, warning, extra=fields)
-    level = logger.info if status in ("succeeded", "cancelled") else logger.warning
-    if outcome.error is not None or outcome.trace:
-        level = logger.error
-    said = outcome.message or outcome.note
-    level(
-        "job %s: kind %r, actor %r, job %s, elapsed %.3f s%s%s",
-        status,
-        job.kind,
-        job.actor,
-        job.uuid,
-        elapsed,
-        f": {said}" if said else "",
-        f"\n{outcome.trace}" if outcome.trace else "",
-        extra=fields,
-        exc_info=outcome.error,
-    )
+    def _tell_end(self, job: Job, outcome: Outcome, status: str, elapsed: float) -> None:
+        said = outcome.message or outcome.note
+        event = RunnerEvent(
+            "ended", job.kind, job.actor, job.uuid, job.attempt, elapsed, status, said
+        )
+        for warning in outcome.warnings:
+            logger.warning("job %s: %s", job.uuid, warning, extra={"job": job.uuid})
+        if outcome.error is not None or outcome.trace:
+            level = logging.ERROR
+        else:
+            level = logging.INFO if status in ("succeeded", "cancelled") else logging.WARNING
+        self._teller.tell(event, level=level, error=outcome.error, trace=outcome.trace)

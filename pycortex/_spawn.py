@@ -10,7 +10,6 @@ from psycopg.errors import DeadlockDetected, SerializationFailure
 
 from pycortex import sql
 from pycortex._bodies import Bodies
-from pycortex._log import logger
 from pycortex._pool import Pool, is_away
 from pycortex._ticket import Ticket
 from pycortex.errors import JobCancelled
@@ -50,14 +49,6 @@ def spawn(pool: Pool, bodies: Bodies, ticket: Ticket, arguments: dict[str, Any])
         if not _settle(pool, bodies, ticket, lost.spawned):
             raise lost.cause from None
         spawned = lost.spawned
-    logger.info(
-        "job %s: kind %r, actor %r, job %s",
-        "spawned" if spawned.created else "debounced",
-        ticket.kind,
-        ticket.actor,
-        spawned.uuid,
-        extra=ticket.fields | {"job": spawned.uuid, "elapsed": 0.0},
-    )
     return spawned
 
 

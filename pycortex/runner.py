@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import datetime
 from pathlib import Path
@@ -33,6 +33,7 @@ from pycortex._threads import DaemonExecutor, start_thread
 from pycortex._ticket import Ticket
 from pycortex._upkeep import Upkeep
 from pycortex._watch import Watch
+from pycortex.events import RunnerEvent, Teller
 from pycortex.handle import JobHandle
 from pycortex.models import DebounceMode, Job, RunnerJob
 from pycortex.progress import JobProgress
@@ -67,6 +68,8 @@ class Runner:
         executor: Runs the bodies instead; any that concurrent.futures knows, here or elsewhere. It
             stays the caller's, who shuts it down.
         kill_after: Seconds from SIGTERM to SIGKILL where a process is ended.
+        on_event: Called with a RunnerEvent whenever a job is spawned, claimed, started or ended
+            here, in the thread where that happens; must be quick.
 
     Raises:
         ValueError: A conninfo that can't be parsed, or an option that makes no sense.
@@ -84,6 +87,7 @@ class Runner:
         isolation: Isolation | str | None = None,
         executor: Executor | None = None,
         kill_after: float = 5.0,
+        on_event: Callable[[RunnerEvent], object] | None = None,
     ) -> None:
         if max_workers < 1:
             raise ValueError(f"max_workers is {max_workers}; a runner needs at least one")
@@ -105,6 +109,7 @@ class Runner:
         self._kill_after = kill_after
         self._conninfo = with_defaults(conninfo, application_name=f"pycortex {self.name}"[:63])
         self._outage = Outage(logger)
+        self._teller = Teller(on_event)
         self._watch = Watch()
         self._pool = Pool(self._conninfo, self._watch, size=max_workers + 4)
         self._starting = threading.Lock()
@@ -210,6 +215,9 @@ class Runner:
             if not ticket.ready.is_set():
                 self._bodies.release(ticket)
             raise
+        self._teller.tell(
+            RunnerEvent("spawned" if spawned.created else "debounced", kind, actor, spawned.uuid)
+        )
         if not spawned.created:
             self._bodies.release(ticket)
             found = self._bodies.find(spawned.uuid)
@@ -259,6 +267,7 @@ class Runner:
             DaemonExecutor(self.max_workers),
             StepWriter(self._pool, self._outage, self._step_interval),
             self._outage,
+            self._teller,
             self._open,
             self._carrier,
             poll_interval=self._poll_interval,

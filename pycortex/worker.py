@@ -15,6 +15,7 @@ from pycortex._log import brief, logger
 from pycortex._pool import is_away
 from pycortex._threads import start_thread
 from pycortex.errors import RunnerNotFound
+from pycortex.events import RunnerEvent
 from pycortex.models import Job, JobStatus
 from pycortex.runner import Runner
 
@@ -150,12 +151,8 @@ class Worker:
     def _take(self, job: Job) -> None:
         body = registry.get(job.kind)
         assert body is not None  # noqa: S101 - checked at the start, and bodies stay
-        logger.info(
-            "job claimed: kind %r, actor %r, job %s",
-            job.kind,
-            job.actor,
-            job.uuid,
-            extra={"kind": job.kind, "actor": job.actor, "job": job.uuid},
+        self._runner._teller.tell(
+            RunnerEvent("claimed", job.kind, job.actor, job.uuid, job.attempt)
         )
         try:
             self._runner._adopt(job, body)
