@@ -49,6 +49,13 @@ NAME_VARIABLE = "PYCORTEX_WORKER_NAME"
     help="Seconds that running bodies get to finish at the end.",
 )
 @click.option(
+    "--isolation",
+    type=click.Choice([str(way) for way in registry.Isolation]),
+    default="thread",
+    show_default=True,
+    help="Where bodies run that don't say so themselves; a process can be killed.",
+)
+@click.option(
     "--name",
     type=NAME,
     default="worker",
@@ -69,12 +76,13 @@ def worker(
     kinds: tuple[str, ...] | None,
     concurrency: int,
     grace: float,
+    isolation: str,
     name: str,
     check: bool,
     as_json: bool,
 ) -> None:
     """
-    Claim and run what anybody spawned, in threads.
+    Claim and run what anybody spawned, in threads or in processes of their own.
 
     Runs the built-in kinds and those of --app. SIGTERM and Ctrl-C end it: it claims nothing more,
     gives bodies the grace to finish, and marks the rest interrupted. A second signal ends it at
@@ -106,7 +114,9 @@ def worker(
     with (
         app.database() as conninfo,
         stop_on_signals(stop) as signals,
-        Runner(conninfo, max_workers=concurrency, name=name, grace=grace) as runner,
+        Runner(
+            conninfo, max_workers=concurrency, name=name, grace=grace, isolation=isolation
+        ) as runner,
     ):
         say(f"worker {runner.uuid} is ready for {', '.join(wanted)}; Ctrl-C ends it")
         Worker(runner, wanted).run(stop)
