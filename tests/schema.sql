@@ -52,6 +52,13 @@ CREATE TYPE cortex.verdict AS ENUM (
 
 COMMENT ON TYPE cortex.verdict IS 'What a job hears when it steps: go on, wind down because somebody asked, or stop: the job is no longer yours.';
 
+CREATE FUNCTION corpus.check_documents(entries text[], statuses integer[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.check_documents(entries text[], statuses integer[]) IS 'Raises unless each of these can be a document with its status.';
+
 CREATE FUNCTION corpus.check_name(name text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path TO ''
@@ -114,6 +121,13 @@ CREATE FUNCTION corpus.report_slice(corpus_id integer, service_id integer, sever
     AS $$ … $$;
 
 COMMENT ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) IS 'The cached counts of one corpus, service and severity: total, categories, and what is in each; empty when they were not populated.';
+
+CREATE FUNCTION corpus.require_scope(corpus_id integer, service_id integer) RETURNS void
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.require_scope(corpus_id integer, service_id integer) IS 'Raises unless there are such a corpus and service.';
 
 CREATE FUNCTION corpus.require_slice(corpus_id integer, service_id integer, severity text) RETURNS void
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -1561,6 +1575,8 @@ GRANT USAGE ON SCHEMA cortex TO cortex_producer;
 GRANT USAGE ON SCHEMA cortex TO cortex_runner;
 GRANT USAGE ON SCHEMA cortex TO cortex_admin;
 
+REVOKE ALL ON FUNCTION corpus.check_documents(entries text[], statuses integer[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION corpus.check_name(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.invalidate_all() FROM PUBLIC;
@@ -1594,6 +1610,8 @@ GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer,
 GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_producer;
 GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_runner;
 GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.require_scope(corpus_id integer, service_id integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.require_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
 

@@ -6,8 +6,8 @@
 --
 -- Called by   the import, once per batch
 -- Returns     one row per document, in no order
--- Raises      22023 arrays of different lengths or a document named twice, 23503 no such corpus or
---             service, 23514 no such status, 23502 a null
+-- Raises      22004 an argument, an entry or a status is null, 22023 arrays of different lengths, a document
+--             named twice, an entry that is empty or over 2000 bytes, no such status, corpus or service
 -- Locks       the rows of these tasks until commit, in the order of their entries
 
 create or replace function corpus.put_tasks(
@@ -25,18 +25,12 @@ as $$
 declare
     v_old bigint[];
 begin
-    if cardinality(put_tasks.entries) is distinct from cardinality(put_tasks.statuses) then
-        raise exception '% entries, but % statuses',
-            coalesce(cardinality(put_tasks.entries), 0),
-            coalesce(cardinality(put_tasks.statuses), 0)
-            using errcode = '22023', hint = 'Give one status for each entry, in the same order.';
-    end if;
-    if cardinality(put_tasks.entries)
-        <> (select count(distinct e.entry) from unnest(put_tasks.entries) as e (entry))
-    then
-        raise exception 'an entry is null or named twice'
-            using errcode = '22023', hint = 'Give each document once.';
-    end if;
+    perform corpus.check_documents(
+        entries => put_tasks.entries, statuses => put_tasks.statuses
+    );
+    perform corpus.require_scope(
+        corpus_id => put_tasks.corpus_id, service_id => put_tasks.service_id
+    );
 
     select array_agg(l.id)
     into v_old

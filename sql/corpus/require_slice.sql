@@ -17,22 +17,9 @@ as $$
 begin
     perform cortex.require_severity(severity => require_slice.severity);
 
-    if require_slice.corpus_id is null then
-        raise exception 'corpus_id is null'
-            using errcode = '22004', hint = 'Table corpus.corpora lists them.';
-    end if;
-    if require_slice.service_id is null then
-        raise exception 'service_id is null'
-            using errcode = '22004', hint = 'Table corpus.services lists them.';
-    end if;
-    if not exists (select from corpus.corpora as c where c.id = require_slice.corpus_id) then
-        raise exception 'no such corpus: %', require_slice.corpus_id
-            using errcode = '22023', hint = 'Table corpus.corpora lists them.';
-    end if;
-    if not exists (select from corpus.services as s where s.id = require_slice.service_id) then
-        raise exception 'no such service: %', require_slice.service_id
-            using errcode = '22023', hint = 'Table corpus.services lists them.';
-    end if;
+    perform corpus.require_scope(
+        corpus_id => require_slice.corpus_id, service_id => require_slice.service_id
+    );
 end;
 $$;
 

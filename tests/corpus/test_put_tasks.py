@@ -75,33 +75,72 @@ def test_has_nothing_to_do_for_no_documents(conn):
 
 
 @pytest.mark.parametrize(
-    ("entries", "statuses", "sqlstate"),
+    ("entries", "statuses", "sqlstate", "said"),
     [
-        (["a", "b"], [-1], "22023"),
-        (["a"], None, "22023"),
-        (["a", "a"], [-1, -1], "22023"),
-        (["a", None], [-1, -1], "22023"),
-        (["a"], [None], "23502"),
-        (["a"], [-6], "23514"),
-        (["a"], [1], "23514"),
-        ([""], [-1], "23514"),
-        (["ä" * 1001], [-1], "23514"),
+        (["a", "b"], [-1], "22023", "2 entries, but 1"),
+        (["a"], [], "22023", "1 entries, but 0"),
+        (["a"], None, "22004", "statuses"),
+        (None, [-1], "22004", "entries"),
+        (None, None, "22004", "entries"),
+        (["b", "a", "a"], [-1, -1, -1], "22023", "entry a"),
+        (["a", None], [-1, -1], "22004", "number 2"),
+        ([None, None], [-1, -1], "22004", "number 1"),
+        (["a", "b"], [-1, None], "22004", "entry b"),
+        (["a"], [-6], "22023", "-6"),
+        (["a"], [1], "22023", "entry a is 1"),
+        (["a", ""], [-1, -1], "22023", "number 2 is 0 bytes"),
+        (["ä" * 1001], [-1], "22023", "2002 bytes"),
+        (["a" * 1000000], [-1], "22023", "1000000 bytes"),
     ],
 )
-def test_refuses_what_cannot_be_a_document(conn, entries, statuses, sqlstate):
+def test_refuses_what_cannot_be_a_document_and_says_which(conn, entries, statuses, sqlstate, said):
     scope = make_scope(conn)
 
     with pytest.raises(psycopg.Error) as caught:
         conn.execute(PUT, [scope.corpus_id, scope.service_id, entries, statuses])
 
     assert caught.value.sqlstate == sqlstate
+    assert said in (caught.value.diag.message_primary or "")
+    assert len(caught.value.diag.message_primary or "") < 300
+    assert caught.value.diag.message_hint
 
 
-def test_refuses_a_corpus_that_is_not_there(conn):
+@pytest.mark.parametrize(
+    ("place", "sqlstate", "said"),
+    [
+        ((2**31 - 1, 1), "22023", "no such corpus: 2147483647"),
+        ((1, 2**31 - 1), "22023", "no such service: 2147483647"),
+        ((None, 1), "22004", "corpus_id"),
+        ((1, None), "22004", "service_id"),
+    ],
+)
+def test_refuses_a_corpus_or_a_service_that_is_not_there(conn, place, sqlstate, said):
+    scope = make_scope(conn)
+    ids = [scope.corpus_id if place[0] == 1 else place[0]]
+    ids.append(scope.service_id if place[1] == 1 else place[1])
+
+    with pytest.raises(psycopg.Error) as caught:
+        conn.execute(PUT, [*ids, ["a"], [-1]])
+
+    assert caught.value.sqlstate == sqlstate
+    assert said in (caught.value.diag.message_primary or "")
+
+
+@pytest.mark.parametrize(
+    ("entries", "statuses"), [("[7:8]={a,b}", "{-1,-2}"), ("{{a},{b}}", "{{-1,-2}}")]
+)
+def test_takes_arrays_of_any_shape_element_by_element(conn, entries, statuses):
     scope = make_scope(conn)
 
-    with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        conn.execute(PUT, [2**31 - 1, scope.service_id, ["a"], [-1]])
+    conn.execute(
+        "select corpus.put_tasks(%s, %s, %s::text[], %s::integer[])",
+        [scope.corpus_id, scope.service_id, entries, statuses],
+    )
+
+    assert conn.execute(
+        "select entry, status from corpus.tasks where corpus_id = %s order by entry",
+        [scope.corpus_id],
+    ).fetchall() == [("a", -1), ("b", -2)]
 
 
 def test_waits_for_another_session_that_stores_the_same_document(connect):

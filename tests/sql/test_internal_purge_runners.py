@@ -141,7 +141,7 @@ def test_reads_a_batch_and_no_more_of_many_runners_and_jobs(server, template):
         with psycopg.connect(url, autocommit=True) as conn:
             conn.execute("vacuum analyze cortex.runner, cortex.job, cortex.event")
         with psycopg.connect(url) as conn:
-            # More often than the five times after which a session may keep a plan for all arguments.
+            # More often than the five times after which a session may keep one plan for all.
             deleted = [value(conn, PURGE, [500]) for _ in range(7)]
 
             read = rows(
