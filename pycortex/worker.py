@@ -171,7 +171,7 @@ class Worker:
         for entry in found:
             if entry.kind not in self._unattended:
                 logger.warning(
-                    "no live worker takes kind %r: %d jobs wait, the oldest since %s",
+                    "no live worker takes kind %r: %d waiting, the oldest since %s",
                     entry.kind,
                     entry.ready,
                     entry.oldest_run_at.isoformat(timespec="seconds"),

@@ -21,7 +21,9 @@ class _Lines(logging.Formatter):
         head = " ".join([when, record.levelname.lower(), record.getMessage(), *fields])
         text = clean(head)
         if record.exc_info:
-            text += "\n" + self.formatException(record.exc_info)
+            # Indented and clean: whatever an exception says, no line of it passes for an event.
+            for line in self.formatException(record.exc_info).splitlines():
+                text += f"\n    {clean(line)}"
         return text
 
 

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from tests.cli.conftest import ended
+from tests.servers import free_port
 from tests.waiting import wait_until
 
 APP = """
@@ -129,6 +130,48 @@ def test_leaves_at_once_at_a_second_signal(worker, committed, app):
     process.send_signal(signal.SIGTERM)
 
     assert ended(process, 10) == 128 + signal.SIGTERM
+
+
+def test_takes_the_kinds_of_several_apps(worker, committed, app, tmp_path):
+    (tmp_path / "other.py").write_text(
+        'import pycortex\n\n@pycortex.job("shout")\ndef shout(progress):\n    return "HO"\n'
+    )
+    worker("--app", app, "--app", "other")
+    one = spawn(committed, "greet", '{"name": "ada"}')
+    two = spawn(committed, "shout")
+
+    until(committed, one, "succeeded")
+    until(committed, two, "succeeded")
+
+
+def test_writes_a_line_for_each_event_whatever_a_body_raises(worker, committed, tmp_path):
+    """E03, E13: a forged line stays part of the event that it belongs to."""
+    (tmp_path / "forger.py").write_text(
+        "import pycortex\n\n@pycortex.job('forge')\ndef forge(progress):\n"
+        "    raise ValueError('x\\n2026-01-01T00:00:00+0000 info job succeeded\\x1b[2J\\udcff')\n"
+    )
+    process = worker("--app", "forger")
+    uuid = spawn(committed, "forge")
+    until(committed, uuid, "failed")
+    process.send_signal(signal.SIGTERM)
+
+    _, log = process.communicate(timeout=30)
+
+    events = [line for line in log.splitlines() if not line.startswith("    ")]
+    assert [line.split()[1:4] for line in events if str(uuid) in line] == [
+        ["info", "job", "claimed:"],
+        ["info", "job", "started:"],
+        ["error", "job", "failed:"],
+    ]
+    assert not [line for line in events if line.startswith("2026-01-01")]
+    assert "\x1b" not in log
+
+
+def test_leaves_with_3_when_the_database_is_out_of_reach_at_the_start(cli):
+    result = cli("--database-url", f"postgresql://127.0.0.1:{free_port()}/x", "worker")
+
+    assert result.exit_code == 3
+    assert "out of reach" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["nosuch", "shop.nosuch"])

@@ -281,7 +281,7 @@ def test_says_once_which_kinds_wait_that_nobody_takes(work, committed, caplog, m
 
     lines = [record for record in caplog.records if "no live worker takes" in record.message]
     assert [record.kind for record in lines] == ["strange"]
-    assert "'strange': 2 jobs wait" in lines[0].message
+    assert "'strange': 2 waiting" in lines[0].message
 
 
 def test_works_on_where_it_may_not_look_what_waits(work, committed, monkeypatch):
