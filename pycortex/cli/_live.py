@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO, Any, Protocol
 from uuid import UUID
@@ -112,6 +114,16 @@ def screen(stream: IO[str] | None, *, quiet: bool = False) -> Screen:
     return Bars(stream) if colours(stream) else Lines(stream)
 
 
+@contextmanager
+def _in_one_go() -> Iterator[None]:
+    """Hold Ctrl-C back: what is drawn by half would be drawn again, behind itself."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Nothing:
     """Shows nothing."""
 
@@ -167,7 +179,8 @@ class Bars:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._live.__exit__(None, None, None)
+        with _in_one_go():
+            self._live.__exit__(None, None, None)
 
     def show(self, jobs: Sequence[Job]) -> None:
         """Draw *jobs*, as many as the terminal has lines for."""
@@ -184,7 +197,8 @@ class Bars:
             texts.append(Text(f"and {len(jobs) - room} more", style="dim"))
         if not texts:
             texts.append(Text("no active jobs", style="dim"))
-        self._live.update(Group(*texts), refresh=True)
+        with _in_one_go():
+            self._live.update(Group(*texts), refresh=True)
 
     def _line(self, job: Job, columns: int, kinds: int) -> Text:
         colour = STATUS_COLOURS[job.status]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import os
+import re
 import signal
 
 import pytest
 
+from pycortex.cli._live import Bars
+from pycortex.sql import find_job
 from tests.cli.conftest import ended
 from tests.waiting import wait_until
 
@@ -147,6 +152,28 @@ def test_watch_fits_forty_columns(pycortex, committed):
     screen = pycortex.on_terminal("watch", str(job), size=(40, 10), typed=[("33%", "\x03")])
 
     assert [line for line in screen.lines if len(line) > 40] == []
+
+
+def test_watch_draws_to_the_end_what_ctrl_c_would_have_cut(committed):
+    """N05"""
+
+    class Terminal(io.StringIO):
+        interrupted = False
+
+        def flush(self) -> None:
+            if "33%" in self.getvalue() and not self.interrupted:
+                self.interrupted = True
+                os.kill(os.getpid(), signal.SIGINT)
+
+    uuid = committed.make_job("running", progress_current=3, progress_total=9, message="x" * 200)
+    job = find_job(committed.conn, uuid)
+    terminal = Terminal()
+
+    with pytest.raises(KeyboardInterrupt), Bars(terminal) as bars:
+        bars.show([job])
+
+    frames = re.split(r"[\r\n]+", terminal.getvalue())
+    assert [frame.count("33%") for frame in frames if "33%" in frame] == [1, 1]
 
 
 def test_watch_refuses_uuids_together_with_a_kind(cli, committed):
