@@ -24,6 +24,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pycortex.cli import main
+from tests.servers import quick_tmp
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +39,9 @@ def place() -> Iterator[Path]:
     Not tmp_path: as root the server is another user, and every pytest that starts on this machine
     closes the way to tmp_path for other users.
     """
-    with tempfile.TemporaryDirectory(prefix="pycortex-test-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="pycortex-test-", dir=quick_tmp(), ignore_cleanup_errors=True
+    ) as name:
         yield Path(name)
 
 

