@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from tests import factories
+from tests.faults import figures
 from tests.servers import LocalServer, Server, Unavailable, open_server
 from tests.servers import own_server as new_server
 
@@ -23,6 +24,7 @@ _numbers = itertools.count(1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(figures)
     # What a developer's shell says about databases must not leak into tests.
     for name in list(os.environ):
         if name.startswith("PG") or name == "PYCORTEX_DATABASE_URL":

@@ -1,5 +1,141 @@
-"""Fixtures for tests with faults: runners on a fresh database, and in processes to be killed."""
+"""Fixtures for tests with faults: a ledger for each test, and runners that are entered in it."""
 
-from tests.runners import make_runner_process, new_runner, runner
+from __future__ import annotations
 
-__all__ = ["make_runner_process", "new_runner", "runner"]
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pycortex
+from pycortex import JobHandle, Runner
+from tests.faults.figures import NAME
+from tests.faults.ledger import Ledger
+from tests.faults.proxy import Proxy
+from tests.runners import ROOT, new_runner, runner
+from tests.servers import LocalServer
+
+__all__ = ["new_runner", "runner"]
+
+
+@pytest.fixture(autouse=True)
+def ledger(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Ledger]:
+    """The account of this test; it fails the test if a job was lost, doubled or left running."""
+    own = "own_database" in request.fixturenames
+    conninfo = request.getfixturevalue("own_database" if own else "database")
+    ledger = Ledger(tmp_path / "journal", conninfo)
+    _enter_bodies(ledger, monkeypatch)
+    _count_faults(ledger, monkeypatch)
+
+    yield ledger
+
+    figures = ledger.close()
+    counted = {
+        "lost": figures.lost,
+        "doubled": figures.doubled,
+        "left running": figures.left,
+    }
+    unexpected = {
+        name: texts for name, texts in counted.items() if texts and name not in ledger.allowed
+    }
+    marker = request.node.get_closest_marker("fault")
+    request.node.user_properties.append(
+        (
+            NAME,
+            {
+                "kind": marker.args[0] if marker else "other",
+                "tests": 1,
+                "faults": ledger.faults,
+                "jobs": figures.jobs,
+                **{name: len(texts) for name, texts in counted.items()},
+                "allowed": [
+                    f"{len(counted[name])} {name} in {request.node.name}: {why}"
+                    for name, why in ledger.allowed.items()
+                    if counted[name]
+                ],
+            },
+        )
+    )
+    assert not unexpected
+    assert not figures.going, "bodies still run"
+    assert ledger.faults, "this test made no fault"
+
+
+def _enter_bodies(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the bodies of this process and the spawns of its runners written down."""
+    spawn, job = Runner.spawn, pycortex.job
+
+    @wraps(spawn)
+    def spawn_and_note(self: Runner, kind: str, body: Any, **options: Any) -> JobHandle:
+        handle = spawn(self, kind, ledger.body(body), **options)
+        ledger.acknowledged(handle.uuid)
+        return handle
+
+    @wraps(job)
+    def register_noted(kind: str, **options: Any) -> Callable[[Any], Any]:
+        return lambda body: job(kind, **options)(ledger.body(body))
+
+    monkeypatch.setattr(Runner, "spawn", spawn_and_note)
+    monkeypatch.setattr(pycortex, "job", register_noted)
+
+
+def _count_faults(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count what is done to servers and to the network."""
+
+    def counting(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def call(*args: Any, **options: Any) -> Any:
+            ledger.fault()
+            return original(*args, **options)
+
+        return call
+
+    for owner, names in (
+        (LocalServer, ["stop"]),
+        (Proxy, ["fall_silent", "lose_answer_to", "cut"]),
+    ):
+        for name in names:
+            monkeypatch.setattr(owner, name, counting(getattr(owner, name)))
+
+
+@pytest.fixture
+def make_runner_process(ledger: Ledger) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """
+    Starts a Python program of its own, or a command; killed after the test if it still runs.
+
+    It is entered in the ledger; its journal is the one that tests.faults.ledger.main_journal gives.
+    """
+    processes: list[subprocess.Popen[str]] = []
+
+    def make(program: str | list[str], *args: str, **options: Any) -> subprocess.Popen[str]:
+        command = (
+            [sys.executable, "-W", "error", "-c", program]
+            if isinstance(program, str)
+            else (program)
+        )
+        processes.append(
+            subprocess.Popen(
+                [*command, *args],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=ROOT,
+                env=os.environ | {"PYCORTEX_TEST_JOURNAL": str(ledger.path)},
+                **options,
+            )
+        )
+        ledger.watch(processes[-1])
+        return processes[-1]
+
+    yield make
+    for process in processes:
+        process.kill()
+        process.communicate()

@@ -46,7 +46,7 @@ class Proxy:
 
     def speak(self) -> None:
         """Forward again, for new connections; those that lost something are cut."""
-        self.cut()
+        self._end_all()
         self.listen()
 
     def lose_answer_to(self, statement: bytes) -> None:
@@ -55,8 +55,7 @@ class Proxy:
 
     def cut(self) -> None:
         """End all connections."""
-        for end in tuple(self._ends):
-            _shut(end)
+        self._end_all()
 
     def close(self) -> None:
         """End it all."""
@@ -66,6 +65,10 @@ class Proxy:
             thread.join(10)
         for end in (self._listener, *self._ends):
             end.close()
+
+    def _end_all(self) -> None:
+        for end in tuple(self._ends):
+            _shut(end)
 
     def _accept(self) -> None:
         while True:

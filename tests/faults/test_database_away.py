@@ -13,6 +13,8 @@ from pycortex import JobStatus, Runner, Worker, registry, sql
 from tests.runners import Gate
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.fault("database restarted or stopped")
+
 
 @pytest.fixture(autouse=True, scope="module")
 def durable(own_server):
@@ -156,7 +158,7 @@ def test_a_runner_stays_registered_through_a_restart(own_server, own_database, r
 
 
 def test_an_idle_worker_outlasts_the_outage_and_hears_again(
-    own_server, own_database, runner, monkeypatch, caplog
+    own_server, own_database, runner, monkeypatch, caplog, ledger
 ):
     """H02, H09."""
     monkeypatch.setattr(registry, "_bodies", {})
@@ -172,9 +174,9 @@ def test_an_idle_worker_outlasts_the_outage_and_hears_again(
     own_server.start()
 
     with psycopg.connect(own_database, autocommit=True) as conn:
-        spawned = sql.spawn_job(conn, "test")
+        spawned = ledger.enqueue(conn, "test")
         wait_until(lambda: sql.find_job(conn, spawned.uuid).status is JobStatus.SUCCEEDED, 20)
-        spawned = sql.spawn_job(conn, "test")
+        spawned = ledger.enqueue(conn, "test")
         wait_until(lambda: sql.find_job(conn, spawned.uuid).status is JobStatus.SUCCEEDED, 20)
     stop.set()
     thread.join(20)

@@ -8,27 +8,38 @@ import signal
 import threading
 import time
 
+import pytest
+
 import pycortex
 from pycortex import JobStatus, Worker, registry, sql
 from tests.runners import Gate
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.fault("signals")
+
 SLEEPER = """
 import sys, time, pycortex
+from tests.faults.ledger import main_journal
+journal = main_journal()
 runner = pycortex.Runner(sys.argv[1], name="sleeper").start()
 def body(progress):
     progress.step(1, 9, "asleep")
     sys.stdin.readline()
     return "awake"
-handle = runner.spawn("sleep", body)
+handle = runner.spawn("sleep", journal.body(body))
+journal.acknowledged(handle.uuid)
 print(handle.uuid, flush=True)
 handle.wait()
 """
 
 POISON = """
 import os, sys, pycortex
+from tests.faults.ledger import main_journal
+journal = main_journal()
 runner = pycortex.Runner(sys.argv[1]).start()
-handle = runner.spawn("poison", lambda progress: os._exit(9), debounce_scope={})
+body = journal.body(lambda progress: os._exit(9))
+handle = runner.spawn("poison", body, debounce_scope={})
+journal.acknowledged(handle.uuid)
 print(handle.created, flush=True)
 handle.wait(20)
 """
@@ -51,13 +62,13 @@ def start_sleeper(make_runner_process, database, conn):
 
 
 def test_sigkill_leaves_a_job_that_upkeep_alone_interrupts(
-    make_runner_process, database, committed
+    make_runner_process, database, committed, ledger
 ):
     """A01: no Python process of ours is needed."""
     hasten(committed.conn)
     process = start_sleeper(make_runner_process, database, committed.conn)
 
-    process.kill()
+    ledger.signal(process, signal.SIGKILL)
     process.wait()
 
     wait_until(lambda: sql.maintain(committed.conn).orphaned == 1, 10)
@@ -69,14 +80,14 @@ def test_sigkill_leaves_a_job_that_upkeep_alone_interrupts(
 
 
 def test_another_runner_closes_the_jobs_of_a_dead_one(
-    make_runner_process, database, committed, new_runner
+    make_runner_process, database, committed, new_runner, ledger
 ):
     """C03, policy 7: runners run the upkeep too."""
     hasten(committed.conn)
     new_runner()
     process = start_sleeper(make_runner_process, database, committed.conn)
 
-    process.kill()
+    ledger.signal(process, signal.SIGKILL)
     process.wait()
 
     wait_until(lambda: only_status(committed.conn) is JobStatus.INTERRUPTED, 20)
@@ -88,7 +99,7 @@ def only_status(conn):
 
 
 def test_the_sweep_of_one_runner_leaves_the_jobs_of_another_alone(
-    make_runner_process, database, committed, new_runner
+    make_runner_process, database, committed, new_runner, ledger
 ):
     """C04."""
     dead = new_runner(name="app")
@@ -99,6 +110,7 @@ def test_the_sweep_of_one_runner_leaves_the_jobs_of_another_alone(
     kept = alive.spawn("test", gates[1])
     gates[1].wait_entered()
 
+    ledger.fault()
     count = sql.interrupt_orphans(committed.conn, dead.uuid)
 
     assert count == 1
@@ -109,12 +121,12 @@ def test_the_sweep_of_one_runner_leaves_the_jobs_of_another_alone(
     assert kept.wait(20).status is JobStatus.SUCCEEDED
 
 
-def test_a_suspended_runner_is_not_dead(make_runner_process, database, committed):
+def test_a_suspended_runner_is_not_dead(make_runner_process, database, committed, ledger):
     """Its session holds the lease as long as the machine answers."""
     hasten(committed.conn)
     process = start_sleeper(make_runner_process, database, committed.conn)
 
-    os.kill(process.pid, signal.SIGSTOP)
+    ledger.signal(process, signal.SIGSTOP)
     try:
         until = time.monotonic() + 1.5  # five graces
         while time.monotonic() < until:
@@ -133,13 +145,14 @@ def test_a_suspended_runner_is_not_dead(make_runner_process, database, committed
 
 
 def test_a_job_that_kills_its_process_leaves_one_row_for_each_try(
-    make_runner_process, database, committed
+    make_runner_process, database, committed, ledger
 ):
     """A12."""
     hasten(committed.conn)
     rounds = 4
 
     for _ in range(rounds):
+        ledger.fault()
         process = make_runner_process(POISON, database)
         assert process.stdout.readline() == "True\n"
         assert process.wait(30) == 9
@@ -150,7 +163,9 @@ def test_a_job_that_kills_its_process_leaves_one_row_for_each_try(
     assert len({job.runner for job in jobs}) == rounds
 
 
-def test_a_crash_between_claim_and_body_strands_no_job(committed, new_runner, monkeypatch, caplog):
+def test_a_crash_between_claim_and_body_strands_no_job(
+    committed, new_runner, monkeypatch, caplog, ledger
+):
     """B09."""
     hasten(committed.conn)
     monkeypatch.setattr(registry, "_bodies", {})
@@ -161,6 +176,7 @@ def test_a_crash_between_claim_and_body_strands_no_job(committed, new_runner, mo
     def crash(job):
         raise SystemExit(3)
 
+    ledger.fault()
     monkeypatch.setattr(worker, "_take", crash)
     jobs = [committed.make_job() for _ in range(4)]
     thread = threading.Thread(target=lambda: _ignore_exit(worker))

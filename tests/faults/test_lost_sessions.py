@@ -5,17 +5,21 @@ from __future__ import annotations
 import threading
 import time
 
+import pytest
+
 import pycortex
 from pycortex import JobStatus, Worker, registry, sql
 from tests.runners import Gate
 from tests.waiting import wait_until
+
+pytestmark = pytest.mark.fault("connections terminated")
 
 
 def wait_for_success(conn, job):
     wait_until(lambda: sql.find_job(conn, job).status is JobStatus.SUCCEEDED)
 
 
-def test_a_lease_that_is_terminated_once_is_taken_again(new_runner, committed, caplog):
+def test_a_lease_that_is_terminated_once_is_taken_again(new_runner, committed, caplog, ledger):
     """A08."""
     sql.configure(committed.conn, runner_beat="200 ms", runner_grace="2 s")
     runner = new_runner()
@@ -25,7 +29,7 @@ def test_a_lease_that_is_terminated_once_is_taken_again(new_runner, committed, c
     holder = "select pid from pg_locks where locktype = 'advisory' and granted and objid > 0"
     [(old,)] = committed.conn.execute(holder).fetchall()
 
-    committed.conn.execute("select pg_terminate_backend(%s)", [old])
+    ledger.terminate(committed.conn, old)
 
     wait_until(lambda: any(pid != old for (pid,) in committed.conn.execute(holder).fetchall()))
     until = time.monotonic() + 3
@@ -40,7 +44,7 @@ def test_a_lease_that_is_terminated_once_is_taken_again(new_runner, committed, c
     ]
 
 
-def test_a_listener_that_is_terminated_hears_again(new_runner, committed, monkeypatch):
+def test_a_listener_that_is_terminated_hears_again(new_runner, committed, monkeypatch, ledger):
     """H09."""
     monkeypatch.setattr(registry, "_bodies", {})
     pycortex.job("test")(lambda progress: 1)
@@ -54,19 +58,20 @@ def test_a_listener_that_is_terminated_hears_again(new_runner, committed, monkey
 
     for _ in range(10):
         [(ear,)] = wait_until(lambda: committed.conn.execute(ears).fetchall())
-        committed.conn.execute("select pg_terminate_backend(%s)", [ear])
-        wait_for_success(committed.conn, sql.spawn_job(committed.conn, "test").uuid)
+        ledger.terminate(committed.conn, ear)
+        wait_for_success(committed.conn, ledger.enqueue(committed.conn, "test").uuid)
 
     stop.set()
     thread.join(20)
     assert not thread.is_alive()
 
 
-def test_a_runner_that_somebody_retired_registers_anew(new_runner, committed):
+def test_a_runner_that_somebody_retired_registers_anew(new_runner, committed, ledger):
     sql.configure(committed.conn, runner_beat="50 ms", runner_grace="1 s")
     runner = new_runner()
     old = runner.uuid
 
+    ledger.fault()
     sql.retire_runner(committed.conn, old)
 
     wait_until(lambda: runner.uuid != old)

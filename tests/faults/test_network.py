@@ -14,6 +14,8 @@ from tests.faults.proxy import Proxy
 from tests.runners import Gate
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.fault("network cut or silent")
+
 
 def wait_for_success(conn, job):
     wait_until(lambda: sql.find_job(conn, job).status is JobStatus.SUCCEEDED)
@@ -148,7 +150,7 @@ def test_a_connection_that_is_cut_before_the_commit_costs_one_more_try(proxy, ru
     assert committed.conn.execute("select count(*) from cortex.jobs").fetchone() == (2,)
 
 
-def test_a_claim_whose_answer_is_lost_strands_no_job(proxy, runner, committed, monkeypatch):
+def test_a_claim_whose_answer_is_lost_strands_no_job(proxy, runner, committed, monkeypatch, ledger):
     """B09."""
     monkeypatch.setattr(registry, "_bodies", {})
     pycortex.job("test")(lambda progress: 1)
@@ -159,7 +161,7 @@ def test_a_claim_whose_answer_is_lost_strands_no_job(proxy, runner, committed, m
     for _ in range(5):
         proxy.lost.clear()
         proxy.lose_answer_to(b"COMMIT")
-        uuids.append(sql.spawn_job(committed.conn, "test").uuid)
+        uuids.append(ledger.enqueue(committed.conn, "test").uuid)
         assert proxy.lost.wait(20)
 
     for uuid in uuids:
@@ -184,6 +186,7 @@ def test_all_connections_cut_at_once_cost_nothing(proxy, runner):
     assert (job.status, job.progress_current) == (JobStatus.SUCCEEDED, 5)
 
 
+@pytest.mark.fault("failover")
 def test_a_primary_that_is_one_no_more_is_left_for_the_new_one(runner, proxy, committed):
     """H12."""
     [name] = committed.conn.execute("select current_database()").fetchone()

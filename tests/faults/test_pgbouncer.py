@@ -18,6 +18,8 @@ from tests.runners import Gate
 from tests.servers import free_port, to_url
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.fault("behind pgbouncer")
+
 
 @pytest.fixture
 def bouncer(database, tmp_path):
@@ -65,8 +67,9 @@ def bouncer(database, tmp_path):
     process.wait()
 
 
-def test_jobs_run_and_the_runner_lives_by_its_beats(bouncer, committed, monkeypatch):
+def test_jobs_run_and_the_runner_lives_by_its_beats(bouncer, committed, monkeypatch, ledger):
     """H06, H07."""
+    ledger.fault()
     sql.configure(committed.conn, runner_beat="100 ms", runner_grace="3 s")
     monkeypatch.setattr(registry, "_bodies", {})
     gate = Gate()
@@ -75,7 +78,7 @@ def test_jobs_run_and_the_runner_lives_by_its_beats(bouncer, committed, monkeypa
     with Runner(bouncer, poll_interval=0.05) as runner:
         thread = threading.Thread(target=Worker(runner, poll_interval=0.05).run, args=[stop])
         thread.start()
-        slow = sql.spawn_job(committed.conn, "slow")
+        slow = ledger.enqueue(committed.conn, "slow")
         gate.wait_entered().step(1, 2)
         handles = [
             runner.spawn(

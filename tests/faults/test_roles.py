@@ -10,6 +10,8 @@ from tests.runners import Gate
 from tests.servers import to_url
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.fault("settings of the role")
+
 
 @pytest.fixture
 def role(database, committed):
@@ -45,8 +47,9 @@ def role(database, committed):
         "client_encoding = 'LATIN1'",
     ],
 )
-def test_a_role_with_settings_of_its_own_runs_jobs(role, committed, new_runner, setting):
+def test_a_role_with_settings_of_its_own_runs_jobs(role, committed, new_runner, setting, ledger):
     """H06."""
+    ledger.fault()
     conninfo = role("superuser")
     committed.conn.execute(f"alter role {role.name} set {setting}")
     runner = new_runner(conninfo)
@@ -61,13 +64,15 @@ def test_a_role_with_settings_of_its_own_runs_jobs(role, committed, new_runner, 
     runner.shutdown(0)
 
 
-def test_too_many_connections_are_named_and_waited_for(role, new_runner, caplog):
+@pytest.mark.fault("connection limits")
+def test_too_many_connections_are_named_and_waited_for(role, new_runner, caplog, ledger):
     """H14."""
     conninfo = role("in role cortex_admin connection limit 3")
     runner = new_runner(conninfo)
     gate = Gate()
     handle = runner.spawn("test", gate)
     gate.wait_entered()
+    ledger.fault()
     runner._pool.close()  # so that the end needs a connection that isn't to be had
     greedy = [psycopg.connect(conninfo), psycopg.connect(conninfo)]
     with pytest.raises(psycopg.OperationalError, match="too many connections"):
