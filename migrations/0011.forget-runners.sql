@@ -29,3 +29,6 @@ comment on index cortex.event_lost_idx is
 
 -- Returns one more column from now on.
 drop function if exists cortex.maintain();
+
+-- Is told what to advise from now on.
+drop function if exists cortex.require_cron();

@@ -214,7 +214,7 @@ def _cron_entry(cron: Connection[Any], database: str, entry: str) -> Iterator[Ch
         yield Check(
             "pg_cron",
             Level.WARNING,
-            f"version {version}, but the upkeep of this database is not scheduled",
+            f"version {version}, but the upkeep of this database is not scheduled" + _waiting(cron),
             "run: pycortex schedule",
         )
         return
@@ -224,13 +224,21 @@ def _cron_entry(cron: Connection[Any], database: str, entry: str) -> Iterator[Ch
             "pg_cron", Level.ERROR, f"entry {number} is switched off", "run: pycortex schedule"
         )
         return
+    if not _scheduler_runs(cron):
+        yield Check(
+            "pg_cron",
+            Level.ERROR,
+            f"version {version}, entry {number}, but its scheduler doesn't run" + _waiting(cron),
+            "the server's log says why it ended; a restart of the server starts it again",
+        )
+        return
     run = cron.execute(
         "select status, return_message, date_trunc('second', clock_timestamp() - start_time)::text,"
         " clock_timestamp() - start_time > make_interval(secs => %s)"
         " from cron.job_run_details where jobid = %s order by runid desc limit 1",
         [UPKEEP_LATE, number],
     ).fetchone()
-    words = f"version {version}, upkeep scheduled {line!r} as entry {number}"
+    words = f"version {version}, upkeep scheduled {line!r} as entry {number}" + _waiting(cron)
     if run is None:
         yield Check("pg_cron", Level.OK, f"{words}, no run yet")
     elif run[0] == "failed":
@@ -258,6 +266,15 @@ def _waiting(conn: Connection[Any]) -> str:
         "select (select pending_restart from pg_settings where name = 'shared_preload_libraries')"
     ).fetchone() or [None]
     return "; a change of shared_preload_libraries waits for a restart" if waits else ""
+
+
+def _scheduler_runs(cron: Connection[Any]) -> bool:
+    """Whether pg_cron's own process is there; on a standby it waits for the promotion."""
+    [runs] = cron.execute(
+        "select pg_is_in_recovery() or exists (select from pg_stat_activity"
+        " where application_name = 'pg_cron scheduler' or backend_type = 'pg_cron launcher')"
+    ).fetchone() or [False]
+    return bool(runs)
 
 
 def _cron_is_loaded(cron: Connection[Any]) -> bool:

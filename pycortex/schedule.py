@@ -45,7 +45,13 @@ def schedule(
                 raise
         entry = sql.cron_entry(conn)
         database = conn.info.dbname
-    with _home(conninfo, home) as cron:
+    with _home(conninfo, home) as cron, cron.transaction():
+        # To schedule an entry again leaves it switched off, where it was.
+        cron.execute(
+            "select cron.unschedule(j.jobid) from cron.job as j where j.jobname = %s"
+            " and j.database = %s and j.username = current_user and not j.active",
+            [entry, database],
+        )
         [number] = cron.execute(
             "select cron.schedule_in_database(%s, %s, 'select cortex.maintain()', %s)",
             [entry, schedule or "* * * * *", database],

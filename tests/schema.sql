@@ -625,12 +625,12 @@ CREATE FUNCTION cortex.report_slice(corpus_id integer, service_id integer, sever
 
 COMMENT ON FUNCTION cortex.report_slice(corpus_id integer, service_id integer, severity text) IS 'The params of the job that counts one slice of the reports.';
 
-CREATE FUNCTION cortex.require_cron() RETURNS void
+CREATE FUNCTION cortex.require_cron(command text, statement text) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.require_cron() IS 'Raises, with what to do, unless pg_cron can be called in this database.';
+COMMENT ON FUNCTION cortex.require_cron(command text, statement text) IS 'Raises, with what to do, unless pg_cron can be called in this database.';
 
 CREATE FUNCTION cortex.require_job(job uuid) RETURNS void
     LANGUAGE plpgsql STABLE
@@ -1774,7 +1774,7 @@ GRANT ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_i
 
 REVOKE ALL ON FUNCTION cortex.report_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION cortex.require_cron() FROM PUBLIC;
+REVOKE ALL ON FUNCTION cortex.require_cron(command text, statement text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.require_job(job uuid) FROM PUBLIC;
 

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import fresh_name
 from tests.containers import DockerServer
 from tests.servers import LocalServer, Server, Unavailable, find_bindir, require_extension
+from tests.waiting import wait_until
 
 HOME = "cronhome"
 
@@ -19,7 +20,7 @@ HOME = "cronhome"
 def cron_server() -> Iterator[Server]:
     """A server of our own that has pg_cron loaded: local programs, or else our Docker image."""
     try:
-        opened = _local_server()
+        opened = local_server()
     except Unavailable as no_local:
         try:
             opened = DockerServer(CRON_DATABASE=HOME)
@@ -29,7 +30,8 @@ def cron_server() -> Iterator[Server]:
     opened.close()
 
 
-def _local_server() -> Server:
+def local_server() -> Server:
+    """A server that has pg_cron loaded, to live in a database that is yet to be made."""
     bindir = find_bindir()
     require_extension(bindir, "pg_cron")
     return LocalServer(
@@ -56,6 +58,9 @@ def cron_home(cron_server: Server, cron_template: str) -> str:
     """The URL of the database in which pg_cron lives; pycortex is installed there as well."""
     url = cron_server.create(HOME, cron_template)
     cron_server.execute("create extension pg_cron", HOME)
+    with psycopg.connect(url, autocommit=True) as conn:
+        runs = "select from pg_stat_activity where application_name = 'pg_cron scheduler'"
+        wait_until(lambda: conn.execute(runs).rowcount == 1, what="pg_cron's scheduler runs")
     return url
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import psycopg
 import pytest
 from click.testing import CliRunner
 
 from pycortex.cli import main
 from pycortex.doctor import Check, Level, examine
+from pycortex.install import install
 from pycortex.schedule import schedule
-from tests.cron.conftest import HOME
+from tests.cron.conftest import HOME, local_server
 from tests.cron.ownership import hand_over
+from tests.servers import Unavailable
+from tests.waiting import wait_until
+
+SCHEDULER = "application_name = 'pg_cron scheduler'"
 
 
 def cron_check(conninfo: str) -> Check:
@@ -34,6 +41,73 @@ def test_finds_the_entry_in_the_database_where_pg_cron_lives(apart):
 
     assert found.level is Level.OK
     assert "* * * * *" in found.message
+
+
+def test_says_what_the_server_runs_with_not_what_its_files_say(cron_server, apart):
+    """P02: the files were changed, one overriding another; the change waits for a restart."""
+    schedule(apart)
+    try:
+        cron_server.execute("alter system set shared_preload_libraries = ''", HOME)
+        cron_server.execute("select pg_reload_conf()", HOME)
+        wait_until(lambda: "waits for a restart" in cron_check(apart).message)
+
+        found = cron_check(apart)
+
+        assert found.level is Level.OK
+        assert "* * * * *" in found.message, "it still runs"
+    finally:
+        cron_server.execute("alter system reset shared_preload_libraries", HOME)
+        cron_server.execute("select pg_reload_conf()", HOME)
+    wait_until(lambda: "waits for a restart" not in cron_check(apart).message)
+
+
+def test_says_what_waits_for_a_restart_where_pg_cron_is_not_loaded_yet(server, database):
+    """P02"""
+    with psycopg.connect(database, autocommit=True) as conn:
+        before = conn.execute(
+            "select sourcefile ~ 'auto.conf$', setting from pg_settings"
+            " where name = 'shared_preload_libraries'"
+        ).fetchone()
+        try:
+            conn.execute("alter system set shared_preload_libraries = 'pg_stat_statements'")
+            conn.execute("select pg_reload_conf()")
+            wait_until(lambda: "waits for a restart" in cron_check(database).message)
+
+            found = cron_check(database)
+
+            assert found.level is Level.WARNING
+            assert "not loaded" in found.message
+        finally:
+            if before and before[0]:
+                conn.execute(f"alter system set shared_preload_libraries = '{before[1]}'")
+            else:
+                conn.execute("alter system reset shared_preload_libraries")
+            conn.execute("select pg_reload_conf()")
+
+
+def test_finds_a_scheduler_that_is_not_there():
+    """P14: once its process was ended, only a restart of the server brings it back."""
+    try:
+        own = local_server()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    with closing(own):
+        url = own.create(HOME)
+        install(url)
+        own.execute("create extension pg_cron", HOME)
+        schedule(url)
+        with psycopg.connect(url, autocommit=True) as conn:
+            runs = f"select pid from pg_stat_activity where {SCHEDULER}"
+            [(pid,)] = wait_until(conn.execute(runs).fetchall)
+            assert cron_check(url).level is Level.OK
+
+            conn.execute("select pg_terminate_backend(%s)", [pid])
+            wait_until(lambda: not conn.execute(runs).fetchall())
+
+        found = cron_check(url)
+    assert found.level is Level.ERROR
+    assert "scheduler" in found.message
+    assert "restart" in found.hint
 
 
 def test_warns_of_a_scheduler_that_has_stopped(apart, cron_home):

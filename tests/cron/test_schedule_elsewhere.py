@@ -30,11 +30,39 @@ def test_gives_a_hint_that_works_as_it_stands(apart, cron_home, entries):
     assert [row[1:] for row in entries(name)] == [(f"cortex.maintain in {name}", "* * * * *")]
 
 
-def test_says_so_when_taking_off_too(apart):
+def test_gives_the_schedule_that_was_asked_for_in_its_hint(apart):
+    with psycopg.connect(apart) as conn, pytest.raises(errors.FeatureNotSupported) as caught:
+        conn.execute("select cortex.schedule_maintenance('*/7 * * * *')")
+
+    assert "'*/7 * * * *'" in caught.value.diag.message_hint
+
+
+def test_says_how_to_take_off_there_when_taking_off(apart, cron_home, entries):
+    """And nothing of scheduling; the hint works as it stands."""
+    schedule(apart)
+
     with psycopg.connect(apart) as conn, pytest.raises(errors.FeatureNotSupported) as caught:
         conn.execute("select cortex.unschedule_maintenance()")
+    hint = caught.value.diag.message_hint
 
     assert caught.value.diag.message_detail == "cronhome"
+    assert "schedule_in_database" not in hint
+    with psycopg.connect(cron_home) as conn:
+        conn.execute(hint[hint.index("select cron.") : hint.index(";")])
+    assert entries(conninfo_to_dict(apart)["dbname"]) == []
+
+
+def test_switches_an_entry_on_that_was_switched_off(apart, cron_home):
+    number = schedule(apart)
+    with psycopg.connect(cron_home) as conn:
+        conn.execute("select cron.alter_job(%s, active => false)", [number])
+
+    schedule(apart)
+
+    with psycopg.connect(cron_home) as conn:
+        assert conn.execute(
+            "select active from cron.job where database = %s", [conninfo_to_dict(apart)["dbname"]]
+        ).fetchall() == [(True,)]
 
 
 def test_schedules_where_pg_cron_lives(apart, entries):

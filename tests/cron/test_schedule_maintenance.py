@@ -79,7 +79,29 @@ def test_says_that_an_owner_who_cannot_log_in_is_of_no_use(home):
     assert home.execute(OURS).fetchall() == []
 
 
+def test_switches_an_entry_on_that_was_switched_off(home):
+    (number,) = home.execute("select cortex.schedule_maintenance()").fetchone()
+    home.execute("select cron.alter_job(%s, active => false)", [number])
+
+    home.execute("select cortex.schedule_maintenance()")
+
+    assert home.execute("select active from cron.job where database = 'cronhome'").fetchall() == [
+        (True,)
+    ]
+
+
+@pytest.mark.parametrize("call", ["schedule_maintenance", "unschedule_maintenance"])
+def test_says_which_right_its_owner_lacks(home, call):
+    hand_over(home, "cron_closed", "login")
+
+    with pytest.raises(errors.InsufficientPrivilege) as caught, home.transaction():
+        home.execute(f"select cortex.{call}()")
+
+    assert "grant usage on schema cron to cron_closed" in caught.value.diag.message_hint
+
+
 def test_works_for_an_ordinary_owner_who_may_only_use_the_schema_cron(home):
+    """P08: by the functions of pg_cron alone, whose table nobody else may write."""
     hand_over(home, "cron_owner", "login")
     home.execute("grant usage on schema cron to cron_owner")
 

@@ -36,7 +36,21 @@ def test_names_the_database_in_which_pg_cron_lives(conn, call):
         conn.execute(call)
 
     assert caught.value.diag.message_detail == "cronhome"
-    assert "schedule_in_database" in caught.value.diag.message_hint
+    advice = "cron.unschedule(" if "unschedule" in call else "cron.schedule_in_database("
+    assert advice in caught.value.diag.message_hint
+
+
+def test_gives_no_advice_to_schedule_to_whoever_takes_off(conn):
+    for home in ("cronhome", value(conn, "select current_database()"), None):
+        if home:
+            conn.execute("select set_config('cron.database_name', %s, true)", [home])
+        with refused(conn, "0A000") as caught:
+            conn.execute("select cortex.unschedule_maintenance()")
+
+        hint = caught.value.diag.message_hint or ""
+        assert hint
+        assert "cron.schedule" not in hint
+        assert "create extension" not in hint
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -2,7 +2,8 @@
 --
 -- Called by   an operator
 -- Returns     whether there was an entry
--- Raises      0A000 pg_cron can't be called here (the hint says what to do), 42501 another role made the entry
+-- Raises      0A000 pg_cron can't be called here (the hint says what to do), 42501 another role made the
+--             entry, or the owner of this schema may not use pg_cron
 
 create or replace function cortex.unschedule_maintenance()
 returns boolean
@@ -15,7 +16,13 @@ declare
     v_entry bigint;
     v_owner pg_catalog.text;
 begin
-    perform cortex.require_cron();
+    perform cortex.require_cron(
+        command => 'pycortex unschedule',
+        statement => format(
+            'select cron.unschedule(jobid) from cron.job where jobname = %L and database = %L',
+            cortex.cron_entry(), current_database()
+        )
+    );
 
     -- By number: by name pg_cron finds only what the current role scheduled.
     select
