@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -18,6 +18,7 @@ from pycortex import sql
 from pycortex._carriers import Carrier
 from pycortex._log import Outage, brief, logger
 from pycortex._outcome import Finisher, Outcome
+from pycortex._places import Life, Places
 from pycortex._pool import Pool, is_away
 from pycortex._steps import StepWriter
 from pycortex._threads import Later
@@ -41,9 +42,10 @@ UNSURE = frozenset({"failed", "stopped", "lost"})
 
 class Bodies:
     """
-    Carries jobs through an executor.
+    Carries jobs from their places to their ends.
 
     Args:
+        places: Where jobs are carried, each at its time.
         connect: Opens the connections of bodies.
         carrier: Makes what runs one body.
         poll_interval: Seconds, at most, between two looks at a job that waits for another one.
@@ -52,7 +54,7 @@ class Bodies:
     def __init__(
         self,
         pool: Pool,
-        executor: Executor,
+        places: Places,
         writer: StepWriter,
         outage: Outage,
         teller: Teller,
@@ -62,7 +64,7 @@ class Bodies:
         poll_interval: float,
     ) -> None:
         self._pool = pool
-        self._executor = executor
+        self._places = places
         self._writer = writer
         self._outage = outage
         self._teller = teller
@@ -75,31 +77,31 @@ class Bodies:
         self._notes: list[tuple[Job, str]] = []
         self._changed = threading.Condition()
         self.busy = 0
-        """Places of the executor that are taken or asked for."""
+        """Places that are taken or asked for."""
         self.freed: list[Callable[[], None]] = []
         """Called whenever a place became free."""
 
     def reserve(self, ticket: Ticket) -> None:
         """
-        Take a place in the executor; *launch* or *release* must follow.
+        Take a place, or queue for one; *launch* or *release* must follow.
 
         Raises:
-            RuntimeError: The executor takes no more work; the interpreter may be about to end.
+            RuntimeError: There are no more places; the interpreter may be about to end.
         """
         with self._changed:
-            self._executor.submit(self._carry, ticket)
+            self._places.take(self._carry(ticket))
             self.busy += 1
 
     def release(self, ticket: Ticket) -> None:
         """Give a place back."""
         ticket.released = True
-        ticket.ready.set()
+        ticket.ready.set_result(None)
 
     def launch(self, ticket: Ticket, uuid: UUID) -> None:
         """Go on with a ticket whose row exists."""
         ticket.uuid = uuid
         self._tickets[uuid] = ticket
-        ticket.ready.set()
+        ticket.ready.set_result(None)
 
     def find(self, job: UUID) -> Ticket | None:
         """Return the ticket of a job, if it is in this runner's hands."""
@@ -166,7 +168,7 @@ class Bodies:
         """Start nothing more."""
         self._later.stop()
         self._writer.stop()
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._places.close()
         for ticket in tuple(self._tickets.values()):
             if ticket.progress is None:
                 self._forget(ticket)
@@ -177,15 +179,17 @@ class Bodies:
             ticket.due <= until for ticket in tuple(self._tickets.values()) if not ticket.progress
         )
 
-    def _carry(self, ticket: Ticket) -> None:
-        """One visit to a thread of the executor: run the job, or find that it must wait."""
+    def _carry(self, ticket: Ticket) -> Life:
+        """One stay in a place: run the job, or find that its time has not come."""
         wait = None
         try:
-            ticket.ready.wait()
+            yield ticket.ready
             if not ticket.released:
                 wait = self._start(ticket) if ticket.job is None else None
                 if ticket.job is not None:
-                    self._run(ticket, ticket.job)
+                    yield from self._run(ticket, ticket.job)
+        except GeneratorExit:  # nobody is there to go on
+            raise
         except BaseException:
             logger.critical("job %s fell through", ticket.uuid, exc_info=True, extra=ticket.fields)
             raise
@@ -210,9 +214,11 @@ class Bodies:
             call()
 
     def _forget(self, ticket: Ticket) -> None:
-        if ticket.uuid is not None and self._tickets.get(ticket.uuid) is ticket:
+        with self._changed:
+            if self._tickets.get(ticket.uuid) is not ticket:
+                return
             del self._tickets[ticket.uuid]
-            ticket.over.set()
+        ticket.over.set_result(None)
 
     def _renew(self, ticket: Ticket) -> None:
         """Look for another attempt of a job whose row only this runner may start."""
@@ -269,14 +275,17 @@ class Bodies:
         ticket.delay = min(2 * ticket.delay, most)
         return ticket.delay
 
-    def _run(self, ticket: Ticket, job: Job) -> None:
+    def _run(self, ticket: Ticket, job: Job) -> Life:
         began = time.monotonic()
         ticket.progress = JobProgress(job, self._writer, self._connect)
         self._teller.tell(RunnerEvent("started", job.kind, job.actor, job.uuid, job.attempt))
         ticket.carrier = self._carrier(ticket, job, ticket.progress)
         outcome = ticket.carrier.run()
+        if isinstance(outcome, Future):
+            yield outcome
+            outcome = outcome.result()
         ticket.progress._close()
-        status = self._finisher.write(job, ticket.progress, outcome)
+        status = yield from self._finisher.write(job, ticket.progress, outcome)
         if outcome.note:
             self._notes.append((job, outcome.note))
             self.write_notes()

@@ -33,8 +33,8 @@ class Carrier(Protocol):
 
     ends_for_good: bool
 
-    def run(self) -> Outcome:
-        """Run the body to its end, from a thread of the runner."""
+    def run(self) -> Outcome | Future[Outcome]:
+        """Run the body to its end, from a thread of the runner; or promise what comes out."""
 
     def hear(self, verdict: Verdict, *, hard: bool) -> None:
         """Tell the body what the database wants, from any thread; *hard*: it need not heed it."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +28,7 @@ from pycortex.models import Job, JobStatus, Verdict
 from pycortex.progress import JobProgress
 from pycortex.values import to_jsonb
 
-__all__ = ["Body", "Finisher", "Outcome", "run_body"]
+__all__ = ["Body", "Finisher", "Outcome", "raised", "returned", "run_body"]
 
 Body = Callable[[JobProgress], Any]
 
@@ -83,24 +82,52 @@ def run_body(body: Body, progress: JobProgress) -> Outcome:
     """Call a body; whatever it raises, SystemExit and KeyboardInterrupt included, is an outcome."""
     try:
         result = body(progress)
-    except JobStopped as error:
-        return Outcome(None, describe(error))
-    except JobCancelled as error:
-        return Outcome(JobStatus.CANCELLED, _reason(error, "cancelled"))
-    except JobFailed as error:
-        return Outcome(JobStatus.FAILED, _reason(error, "failed without a reason"))
     except BaseException as error:  # noqa: BLE001 - the row always reaches a terminal state
-        return _raised(describe(error), error)
+        return raised(error)
+    return returned(result)
+
+
+def returned(result: Any) -> Outcome:
+    """Judge what a body returned."""
     try:
         converted, warnings = to_jsonb(result)
     except ValueError as error:
         return Outcome(JobStatus.FAILED, fit(str(error)))
     except BaseException as error:  # noqa: BLE001 - somebody's type may do anything
-        return _raised(fit(f"the result can't be stored: {describe(error)}"), error)
+        return _failed(fit(f"the result can't be stored: {describe(error)}"), error)
     return Outcome(JobStatus.SUCCEEDED, "", converted, tuple(warnings))
 
 
-def _raised(message: str, error: BaseException) -> Outcome:
+def raised(error: BaseException) -> Outcome:
+    """Judge what a body raised."""
+    match _only(error):
+        case JobStopped() as stopped:
+            return Outcome(None, describe(stopped))
+        case JobCancelled() as cancelled:
+            return Outcome(JobStatus.CANCELLED, _reason(cancelled, "cancelled"))
+        case JobFailed() as failed:
+            return Outcome(JobStatus.FAILED, _reason(failed, "failed without a reason"))
+    return _failed(describe(error), error)
+
+
+def _only(error: BaseException) -> BaseException:
+    """Take what several tasks of a body raised at once, if they agree, as if one had."""
+    members = _members(error)
+    for sort in (JobStopped, JobCancelled, JobFailed):
+        if all(isinstance(member, sort) for member in members):
+            return members[0]
+    return error
+
+
+def _members(error: BaseException) -> list[BaseException]:
+    members = [error]
+    for member in members:
+        if isinstance(member, BaseExceptionGroup):
+            members += member.exceptions
+    return [member for member in members if not isinstance(member, BaseExceptionGroup)]
+
+
+def _failed(message: str, error: BaseException) -> Outcome:
     return Outcome(JobStatus.FAILED, message, error=error, cut_off=_ended_from_outside(error))
 
 
@@ -118,9 +145,14 @@ class Finisher:
         self._writer = writer
         self._outage = outage
 
-    def write(self, job: Job, progress: JobProgress, outcome: Outcome) -> str:
+    def write(
+        self, job: Job, progress: JobProgress, outcome: Outcome
+    ) -> Generator[float, None, str]:
         """
         Write the last step and the outcome; try until they are written or the database says no.
+
+        Yields:
+            In how many seconds to go on.
 
         Returns:
             What the row says now, as far as this process knows.
@@ -145,7 +177,7 @@ class Finisher:
                 refusals += 1
                 outcome = _instead(outcome, error, plain=refusals > 1)
                 logger.error("the end of job %s was refused: %s", job.uuid, brief(error))
-                time.sleep(delay if refusals > 1 else 0)
+                yield delay if refusals > 1 else 0.0
             except Exception as error:  # noqa: BLE001 - anything may pass by the next try
                 if is_away(error):
                     self._outage.failed("finish", error)
@@ -154,7 +186,7 @@ class Finisher:
                     logger.warning(
                         "the end of job %s isn't written yet: %s", job.uuid, brief(error)
                     )
-                time.sleep(delay)
+                yield delay
             else:
                 self._outage.over("finish")
                 if done:
@@ -184,11 +216,12 @@ class Finisher:
 
 
 def _ended_from_outside(raised: BaseException) -> bool:
-    error: BaseException | None = raised
-    for _ in range(10):  # a body may have wrapped what the driver raised
-        if isinstance(error, QueryCanceled | AdminShutdown):
-            return True
-        error = None if error is None else error.__cause__ or error.__context__
+    for member in _members(raised):
+        error: BaseException | None = member
+        for _ in range(10):  # a body may have wrapped what the driver raised
+            if isinstance(error, QueryCanceled | AdminShutdown):
+                return True
+            error = None if error is None else error.__cause__ or error.__context__
     return False
 
 

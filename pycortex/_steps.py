@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -54,16 +55,16 @@ class StepWriter:
         self._pool = pool
         self._outage = outage
         self._due: dict[JobProgress, float] = {}
-        self._waiting: dict[JobProgress, list[threading.Event]] = {}
+        self._waiting: dict[JobProgress, list[Future[None]]] = {}
         self._delay: dict[JobProgress, float] = {}
         self._changed = threading.Condition()
         self._running = False
         self._stopped = False
 
     def schedule(
-        self, progress: JobProgress, due: float, written: threading.Event | None = None
+        self, progress: JobProgress, due: float, written: Future[None] | None = None
     ) -> None:
-        """Look at *progress* at the monotonic time *due*; set *written* after the next try."""
+        """Look at *progress* at the monotonic time *due*; *written* is done after the next try."""
         with self._changed:
             self._due[progress] = min(due, self._due.get(progress, due))
             if written is not None:
@@ -71,8 +72,7 @@ class StepWriter:
             if not self._running:
                 self._running = start_if_possible(self._run, "pycortex-steps")
             if not self._running:  # the last step of all is written with the end
-                for event in self._waiting.pop(progress, ()):
-                    event.set()
+                _tell(self._waiting.pop(progress, ()))
             self._changed.notify()
 
     def stop(self) -> None:
@@ -86,8 +86,7 @@ class StepWriter:
         with self._changed:
             self._due.pop(progress, None)
             self._delay.pop(progress, None)
-            for event in self._waiting.pop(progress, ()):
-                event.set()
+            _tell(self._waiting.pop(progress, ()))
         with progress._writing:
             pass
 
@@ -132,11 +131,10 @@ class StepWriter:
             try:
                 self._write_or_retry(progress)
             finally:
-                for event in waiting:
-                    event.set()
+                _tell(waiting)
             del progress, found
 
-    def _next(self) -> tuple[JobProgress, list[threading.Event]] | None:
+    def _next(self) -> tuple[JobProgress, list[Future[None]]] | None:
         with self._changed:
             while True:
                 now = time.monotonic()
@@ -183,6 +181,11 @@ class StepWriter:
                 brief(error),
                 extra={"job": progress.uuid, "kind": progress.kind, "actor": progress.actor},
             )
+
+
+def _tell(waiting: Iterable[Future[None]]) -> None:
+    for written in waiting:
+        written.set_result(None)
 
 
 def plain_step(step: Step) -> Step:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import Future
 from typing import Any
 from uuid import UUID
 
@@ -31,8 +31,8 @@ class Ticket:
         isolation: Where its body runs; None: wherever the runner runs bodies.
         progress: What its body holds; set while and after it runs.
         carrier: What runs the body; set with *progress*.
-        ready: Set when there is a row, or when there will be none: then *released*.
-        over: Set when this process has nothing more to do with the job.
+        ready: Done when there is a row, or when there will be none: then *released*.
+        over: Done when this process has nothing more to do with the job.
         due: While the job waits for its time: the earliest start, on the monotonic clock.
     """
 
@@ -50,9 +50,9 @@ class Ticket:
         self.job: Job | None = None
         self.progress: JobProgress | None = None
         self.carrier: Carrier | None = None
-        self.ready = threading.Event()
+        self.ready: Future[None] = Future()
         self.released = False
-        self.over = threading.Event()
+        self.over: Future[None] = Future()
         self.delay = FIRST_DELAY
         self.due = 0.0
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import concurrent.futures
 import time
+from concurrent.futures import Future
 from uuid import UUID
 
 from pycortex import sql
@@ -26,7 +27,7 @@ class JobHandle:
         created: Whether this call spawned it; False where it was debounced.
     """
 
-    def __init__(self, uuid: UUID, created: bool, pool: Pool, over: threading.Event | None) -> None:
+    def __init__(self, uuid: UUID, created: bool, pool: Pool, over: Future[None] | None) -> None:
         self.uuid = uuid
         self.created = created
         self._pool = pool
@@ -65,7 +66,7 @@ class JobHandle:
         deadline = None if timeout is None else time.monotonic() + timeout
         delay = FIRST_DELAY
         while True:
-            ended = self._over is not None and self._over.is_set()
+            ended = self._over is not None and self._over.done()
             error: Exception | None = None
             try:
                 job = self.job()
@@ -85,6 +86,6 @@ class JobHandle:
     def _sleep(self, seconds: float, *, local: bool) -> None:
         # A job of this process wakes whoever waits; for any other the clock must do.
         if self._over is not None and local:
-            self._over.wait(seconds)
+            concurrent.futures.wait([self._over], seconds)
         else:
             time.sleep(seconds)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import operator
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import UUID
@@ -99,7 +101,9 @@ class JobProgress:
             total = _count(total, "total")
         self._latest = (current, total, message)
         if not self._scheduled or flush:
-            self._schedule(flush)
+            written = self._schedule(flush)
+            if written is not None and not concurrent.futures.wait([written], MOMENT).done:
+                self._trouble = True  # the writer says when it is over
         if self._verdict is not None:
             self._raise()
 
@@ -128,18 +132,15 @@ class JobProgress:
         self._connections.insert(0 if not new else len(self._connections), conn)
         return conn
 
-    def _schedule(self, flush: bool) -> None:
+    def _schedule(self, flush: bool) -> Future[None] | None:
+        """See to it that the latest step gets written; returns what to wait for, a moment long."""
         now = time.monotonic()
         due = now if flush else max(now, self._sent_at + self._writer.interval)
-        if due > now or (self._trouble and not flush):
-            self._scheduled = True
-            self._writer.schedule(self, due)
-            return
+        soon = due <= now and (flush or not self._trouble)
+        written: Future[None] | None = Future() if soon else None
         self._scheduled = True
-        written = threading.Event()
         self._writer.schedule(self, due, written)
-        if not written.wait(MOMENT):
-            self._trouble = True  # the writer says when it is over
+        return written
 
     def _raise(self) -> NoReturn:
         if self._verdict is Verdict.STOP:

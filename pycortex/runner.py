@@ -25,11 +25,12 @@ from pycortex._goodbye import remember
 from pycortex._lease import Lease
 from pycortex._log import Outage, logger
 from pycortex._outcome import Body
+from pycortex._places import Places, Threads
 from pycortex._pool import Pool, open_connection
 from pycortex._process import InProcess, check_portable
 from pycortex._remote import Task
 from pycortex._steps import StepWriter
-from pycortex._threads import DaemonExecutor, start_thread
+from pycortex._threads import start_thread
 from pycortex._ticket import Ticket
 from pycortex._upkeep import Upkeep
 from pycortex._watch import Watch
@@ -212,7 +213,7 @@ class Runner:
         try:
             spawned = _spawn.spawn(self._pool, self._bodies, ticket, arguments)
         except BaseException:
-            if not ticket.ready.is_set():
+            if not ticket.ready.done():
                 self._bodies.release(ticket)
             raise
         self._teller.tell(
@@ -264,7 +265,7 @@ class Runner:
         lease.register()
         self._bodies = Bodies(
             self._pool,
-            DaemonExecutor(self.max_workers),
+            self._places(),
             StepWriter(self._pool, self._outage, self._step_interval),
             self._outage,
             self._teller,
@@ -279,6 +280,9 @@ class Runner:
         upkeep = Upkeep(self._pool, self._outage, lambda: lease.beat, self._closing)
         start_thread(upkeep.run, "pycortex-upkeep")
         logger.info("runner %s registered as %s", self.name, lease.uuid)
+
+    def _places(self) -> Places:
+        return Threads(self.max_workers)
 
     def _open(self) -> Connection[Any]:
         return open_connection(self._conninfo, self._watch)
