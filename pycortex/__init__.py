@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pycortex.errors import (
     AttemptLost,
     CortexError,
+    ExecutorBroken,
     JobCancelled,
     JobFailed,
     JobNotFound,
@@ -24,6 +25,7 @@ __all__ = [
     "AttemptLost",
     "CortexError",
     "DebounceMode",
+    "ExecutorBroken",
     "Job",
     "JobCancelled",
     "JobFailed",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import pickle
+import time
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Protocol
 
@@ -11,16 +14,19 @@ import psycopg
 from pycortex import sql
 from pycortex._log import logger
 from pycortex._outcome import Body, Outcome, run_body
-from pycortex._pool import Pool
-from pycortex._remote import Begun, Report, Task, carry
+from pycortex._pool import Pool, is_away
+from pycortex._remote import Task, carry
 from pycortex._text import describe, fit
 from pycortex.models import JobStatus, Verdict
 from pycortex.progress import JobProgress
 
-__all__ = ["Carrier", "InExecutor", "InThread"]
+__all__ = ["Carrier", "InExecutor", "InThread", "why_unfit"]
 
 GLANCE = 0.5
 """Seconds between two looks whether a body that waits for its executor should still begin."""
+
+UNPORTABLE = pickle.PicklingError, AttributeError, TypeError
+"""What pickling raises."""
 
 
 class Carrier(Protocol):
@@ -65,15 +71,28 @@ class InThread:
 
 
 class InExecutor:
-    """Has somebody's executor run a body, in whatever thread, process or host that means."""
+    """
+    Has somebody's executor run a body, in whatever thread, process or host that means.
+
+    Args:
+        broken: Called with the reason when the executor takes nothing any more.
+    """
 
     ends_for_good = False
 
-    def __init__(self, executor: Executor, task: Task, progress: JobProgress, pool: Pool) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        task: Task,
+        progress: JobProgress,
+        pool: Pool,
+        broken: Callable[[str], None],
+    ) -> None:
         self._executor = executor
         self._task = task
         self._progress = progress
         self._pool = pool
+        self._broken = broken
         self._verdict: Verdict | None = None
         self._begun = False
 
@@ -81,16 +100,17 @@ class InExecutor:
         """Submit the body and wait for what comes back."""
         try:
             future = self._executor.submit(carry, self._task)
-        except Exception as error:  # noqa: BLE001 - an executor may raise anything
-            return self._lost(error, "the executor doesn't take it")
-        while not concurrent.futures.wait([future], GLANCE).done:
-            if self._verdict is not None and not self._begun and self._withdraw(future):
-                status = JobStatus.CANCELLED if self._verdict is Verdict.CANCEL else None
-                return Outcome(status, "cancelled on request, before its body began")
-        try:
+            while not future.done():  # which wait doesn't hear where an executor just cancels it
+                concurrent.futures.wait([future], GLANCE)
+                if self._verdict is not None and not self._begun and self._withdraw():
+                    future.cancel()
+                    if self._verdict is Verdict.STOP:
+                        return Outcome(None, "ended before its body began")
+                    what = "cancelled on request, before its body began"
+                    return Outcome(JobStatus.CANCELLED, what)
             report = future.result()
-        except BaseException as error:  # noqa: BLE001 - CancelledError among them
-            return self._lost(error, "the executor lost it")
+        except BaseException as error:  # noqa: BLE001 - executors raise anything; CancelledError
+            return self._lost(error)
         self._progress._latest = report.latest
         return report.outcome
 
@@ -103,20 +123,39 @@ class InExecutor:
         """Withdraw the body if it hasn't begun."""
         self._verdict = why
 
-    def _withdraw(self, future: Future[Report]) -> bool:
+    def _withdraw(self) -> bool:
+        """See to it that the body doesn't begin any more; returns whether that could be done."""
         # By the database's word, not the executor's: some say "cancelled" of what runs on.
         job = self._task.job
         try:
             ours = self._pool.run(lambda conn: sql.begin_body(conn, job.uuid, job.attempt))
-        except psycopg.Error:
+        except psycopg.Error as error:
+            self._begun = not is_away(error)
             return False
         self._begun = not ours
-        if ours:
-            future.cancel()
         return ours
 
-    def _lost(self, error: BaseException, what: str) -> Outcome:
-        if isinstance(error, Begun):
-            what = "the executor lost it, and started it again, which is not done"
-        logger.debug("job %s: %s", self._task.job.uuid, what, exc_info=error)
-        return Outcome(JobStatus.FAILED, fit(f"{what}: {describe(error)}"), error=error)
+    def _lost(self, error: BaseException) -> Outcome:
+        said = describe(error)
+        logger.debug("job %s: no word from its body", self._task.job.uuid, exc_info=error)
+        reason = why_unfit(self._executor)
+        if reason is not None:
+            self._broken(reason)
+            while not self._withdraw():
+                if self._begun:
+                    break
+                time.sleep(GLANCE)
+            else:
+                return Outcome(None, note="its body had not begun")
+        elif isinstance(error, UNPORTABLE):
+            return Outcome(JobStatus.FAILED, fit(f"the executor can't carry its body: {said}"))
+        return Outcome(JobStatus.FAILED, fit(f"the executor lost its body: {said}"))
+
+
+def why_unfit(executor: Executor) -> str | None:
+    """Ask an executor to take something; returns why it doesn't, or None."""
+    try:
+        executor.submit(bool).cancel()
+    except Exception as error:  # noqa: BLE001 - an executor may raise anything
+        return describe(error)
+    return None

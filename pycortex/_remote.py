@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 from psycopg import Connection
 
 from pycortex import sql
-from pycortex._log import Outage, logger
+from pycortex._log import Outage, brief, logger
 from pycortex._outcome import Body, Outcome, run_body
-from pycortex._pool import Pool, open_connection
+from pycortex._pool import Pool, is_away, open_connection
 from pycortex._steps import StepWriter, plain_step
+from pycortex._text import describe, fit
+from pycortex._threads import start_thread
 from pycortex._watch import Watch
-from pycortex.errors import CortexError
-from pycortex.models import Job
+from pycortex.models import Job, JobStatus, Verdict
 from pycortex.progress import JobProgress, Step
 
-__all__ = ["Begun", "Desk", "Report", "Task", "carry", "report"]
+__all__ = ["Desk", "Report", "Task", "carry", "report"]
+
+PATIENCE = 30.0
+"""Seconds that a body waits where it was brought for the database to answer, before it begins."""
+
+FIRST_DELAY, LAST_DELAY = 0.1, 2.0
+"""Seconds between tries to reach it."""
+
+FIRST_LOOK = 1.0
+"""Seconds from a body's beginning to the first look what the database wants of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Task:
     """
     One attempt at a job, to be carried elsewhere. Holds what the connection string holds.
@@ -34,8 +47,12 @@ class Task:
 
     job: Job
     body: Body | bytes
-    conninfo: str = field(repr=False)  # executors print what they carry
+    conninfo: str
     step_interval: float
+
+    def __repr__(self) -> str:
+        # Executors print what they carry: neither passwords nor what the job was asked.
+        return f"<attempt {self.job.attempt} of job {self.job.uuid}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +61,6 @@ class Report:
 
     outcome: Outcome
     latest: Step | None
-
-
-class Begun(CortexError):  # noqa: N818 - an outcome, named as such
-    """This attempt has begun before: its executor lost it, and started it again."""
 
 
 class Desk:
@@ -79,47 +92,118 @@ class Desk:
         return open_connection(self._conninfo, self._watch)
 
 
-_desks: dict[tuple[str, float], tuple[Desk, int]] = {}
+class _Lookout:
+    """Asks the database what it wants of bodies that their runner's beat can't reach."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._bodies: set[JobProgress] = set()
+        self._over = threading.Event()
+        start_thread(self._run, "pycortex-lookout")
+
+    @contextmanager
+    def over(self, progress: JobProgress) -> Iterator[None]:
+        """Tell a body what is wanted of it for as long as the block takes."""
+        self._bodies.add(progress)
+        try:
+            yield
+        finally:
+            self._bodies.discard(progress)
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._over.set()
+
+    def _run(self) -> None:
+        beat = FIRST_LOOK
+        while not self._over.wait(beat):
+            try:
+                beat = self._pool.run(sql.configuration).runner_beat.total_seconds()
+                for progress in tuple(self._bodies):
+                    progress._hear(self._ask(progress))
+            except Exception as error:  # noqa: BLE001 - the next look may get through
+                logger.debug("can't ask what is wanted of the bodies here: %s", brief(error))
+
+    def _ask(self, progress: JobProgress) -> Verdict:
+        job = self._pool.run(lambda conn: sql.find_job(conn, progress.uuid))
+        running = job is not None and job.status is JobStatus.RUNNING
+        if job is None or not running or job.attempt != progress.attempt:
+            return Verdict.STOP
+        return Verdict.CONTINUE if job.cancel_requested_at is None else Verdict.CANCEL
+
+
+class _Place:
+    """What the bodies share that an executor brought to this process."""
+
+    def __init__(self, conninfo: str, step_interval: float) -> None:
+        self.desk = Desk(conninfo, step_interval)
+        self.lookout = _Lookout(self.desk.pool)
+        self.users = 0
+
+
+_places: dict[tuple[int, str, float], _Place] = {}
 _lock = threading.Lock()
 
 
 @contextmanager
-def _desk(conninfo: str, step_interval: float) -> Iterator[Desk]:
-    """Share this process's desk; who leaves last closes it."""
-    key = conninfo, step_interval
+def _place(conninfo: str, step_interval: float) -> Iterator[_Place]:
+    """Share what is open in this process; who leaves last closes it."""
+    key = os.getpid(), conninfo, step_interval  # a fork inherits what it must not use
     with _lock:
-        found, users = _desks.get(key) or (Desk(conninfo, step_interval), 0)
-        _desks[key] = found, users + 1
+        place = _places.get(key) or _places.setdefault(key, _Place(conninfo, step_interval))
+        place.users += 1
     try:
-        yield found
+        yield place
     finally:
         with _lock:
-            _, users = _desks.pop(key)
-            if users > 1:
-                _desks[key] = found, users - 1
-            else:
-                found.close()
+            place.users -= 1
+            last = not place.users
+            if last:
+                del _places[key]
+        if last:
+            place.lookout.close()
+            place.desk.close()
 
 
 def carry(task: Task) -> Report:
+    """Run a body where an executor brought it, if that is the first place."""
+    job = task.job
+    with _place(task.conninfo, task.step_interval) as here:
+        try:
+            begins = _begin(here.desk.pool, job)
+        except psycopg.Error as error:
+            what = f"its body could not begin where the executor brought it: {describe(error)}"
+            return Report(Outcome(JobStatus.FAILED, fit(what)), None)
+        if not begins:
+            what = "the executor lost its body and brought it again; none is begun twice"
+            return Report(Outcome(JobStatus.FAILED, what), None)
+        progress = here.desk.progress(job)
+        assert callable(task.body)  # noqa: S101 - pickled ones go to our own processes
+        with here.lookout.over(progress):
+            outcome = run_body(task.body, progress)
+        here.desk.end(progress)
+        return report(outcome, progress)
+
+
+def _begin(pool: Pool, job: Job) -> bool:
     """
-    Run a body where an executor brought it.
+    Claim the right to run the body, once the database answers.
 
     Raises:
-        Begun: It was brought somewhere before.
-        psycopg.Error: Nobody knows, as the database can't be asked.
+        psycopg.Error: It doesn't, or refuses.
     """
-    job = task.job
-    with _desk(task.conninfo, task.step_interval) as here:
-        with here.pool.connection(new=True) as conn:
-            begins = sql.begin_body(conn, job.uuid, job.attempt)
-        if not begins:
-            raise Begun(f"attempt {job.attempt} of job {job.uuid} has begun elsewhere, or is over")
-        progress = here.progress(job)
-        assert callable(task.body)  # noqa: S101 - pickled ones go to our own processes
-        outcome = run_body(task.body, progress)
-        here.end(progress)
-        return report(outcome, progress)
+    until = time.monotonic() + PATIENCE
+    delay = FIRST_DELAY
+    while True:
+        try:
+            # Anew: if an answer is lost the right may be, and then the body doesn't run.
+            with pool.connection(new=True) as conn:
+                return sql.begin_body(conn, job.uuid, job.attempt)
+        except psycopg.Error as error:
+            if not is_away(error) or time.monotonic() > until:
+                raise
+        time.sleep(delay)
+        delay = min(2 * delay, LAST_DELAY)
 
 
 def report(outcome: Outcome, progress: JobProgress) -> Report:

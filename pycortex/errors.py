@@ -7,6 +7,7 @@ import psycopg
 __all__ = [
     "AttemptLost",
     "CortexError",
+    "ExecutorBroken",
     "JobCancelled",
     "JobFailed",
     "JobNotFound",
@@ -34,6 +35,10 @@ class WrongState(CortexError, code="JC201"):  # noqa: N818
 
 class AttemptLost(CortexError, code="JC202"):  # noqa: N818
     """The job was started again since; the outcome of the earlier attempt counts no more."""
+
+
+class ExecutorBroken(RuntimeError):  # noqa: N818 - an outcome, named as such
+    """The executor of a runner takes no more bodies, so that the runner ended; make both anew."""
 
 
 class JobFailed(Exception):  # noqa: N818

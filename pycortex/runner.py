@@ -19,7 +19,7 @@ from psycopg import Connection
 
 from pycortex import _spawn, registry
 from pycortex._bodies import Bodies
-from pycortex._carriers import Carrier, InExecutor, InThread
+from pycortex._carriers import Carrier, InExecutor, InThread, why_unfit
 from pycortex._conninfo import with_defaults
 from pycortex._goodbye import remember
 from pycortex._lease import Lease
@@ -30,10 +30,11 @@ from pycortex._pool import Pool, open_connection
 from pycortex._process import InProcess, check_portable
 from pycortex._remote import Task
 from pycortex._steps import StepWriter
-from pycortex._threads import start_thread
+from pycortex._threads import start_if_possible, start_thread
 from pycortex._ticket import Ticket
 from pycortex._upkeep import Upkeep
 from pycortex._watch import Watch
+from pycortex.errors import ExecutorBroken
 from pycortex.events import RunnerEvent, Teller
 from pycortex.handle import JobHandle
 from pycortex.models import DebounceMode, Job, RunnerJob
@@ -45,6 +46,9 @@ __all__ = ["Runner"]
 
 FAREWELL_LIMIT = 5.0
 """Seconds that shutdown waits, past its grace, for the database to hear of it."""
+
+CHECK_EVERY = 1.0
+"""Seconds, at least, between two looks whether the executor still takes bodies."""
 
 
 class Runner:
@@ -67,7 +71,8 @@ class Runner:
             end. "process": each in a fresh process, which a hard cancel, the reaper and a shutdown
             end for good.
         executor: Runs the bodies instead; any that concurrent.futures knows, here or elsewhere. It
-            stays the caller's, who shuts it down.
+            stays the caller's, who shuts it down after the runner. When it takes no more, the
+            runner ends, and what it has left is interrupted with the reason.
         kill_after: Seconds from SIGTERM to SIGKILL where a process is ended.
         on_event: Called with a RunnerEvent whenever a job is spawned, claimed, started or ended
             here, in the thread where that happens; must be quick.
@@ -121,6 +126,9 @@ class Runner:
         self._leaving = threading.Lock()
         self._deadline = float("inf")
         self._gone = False
+        self._rushed = False
+        self._broken = ""
+        self._next_check = 0.0
 
     def start(self) -> Self:
         """
@@ -129,6 +137,7 @@ class Runner:
         Raises:
             psycopg.OperationalError: The database can't be reached.
             RuntimeError: It was shut down, or belongs to the process that this one was forked from.
+            ExecutorBroken: It ended since its executor did.
         """
         if self._pid is not None:
             self._check_usable()
@@ -190,6 +199,7 @@ class Runner:
         Raises:
             TypeError, ValueError: Params, scope or body that won't do; says why.
             RuntimeError: The runner is shut down, or belongs to another process.
+            ExecutorBroken: It ended since its executor did.
             psycopg.OperationalError: The database can't be reached; there is no job then.
             psycopg.DataError: An argument that the database refuses.
         """
@@ -207,6 +217,8 @@ class Runner:
             "priority": priority,
         }
         self.start()
+        if where is None:
+            self._check_executor()
         ticket = Ticket(kind, actor, body, where, own=True)
         self._reserve(ticket)
         ticket.runner = self.uuid
@@ -231,22 +243,19 @@ class Runner:
         Take nothing new, let bodies end, then mark what is left interrupted, and leave.
 
         Returns within the grace and 5 seconds, whether the database answers or not. Called again
-        meanwhile, with a shorter grace, it makes the first call hurry.
+        meanwhile, with a shorter grace, it makes the first call hurry. Ctrl-C while it waits ends
+        the wait: the call raises, and what the interpreter's end then does waits for no body.
 
         Args:
             grace: Seconds for bodies to end; by default as the runner was made.
         """
         grace = self.grace if grace is None else grace
-        self._hurry(grace)
-        if self._pid != os.getpid():
-            return
-        if not self._leaving.acquire(timeout=max(0.0, grace) + FAREWELL_LIMIT):
-            return
         try:
-            if not self._gone:
-                self._leave(grace)
-        finally:
-            self._leaving.release()
+            self._shut_down(grace)
+        except BaseException:  # Ctrl-C once more: the interpreter's goodbye shall wait for no body
+            self._rushed = True
+            self._hurry(0)
+            raise
 
     def __enter__(self) -> Self:
         return self.start()
@@ -258,6 +267,18 @@ class Runner:
         traceback: TracebackType | None,
     ) -> None:
         self.shutdown()
+
+    def _shut_down(self, grace: float) -> None:
+        self._hurry(grace)
+        if self._pid != os.getpid():
+            return
+        if not self._leaving.acquire(timeout=max(0.0, grace) + FAREWELL_LIMIT):
+            return
+        try:
+            if not self._gone:
+                self._leave(grace)
+        finally:
+            self._leaving.release()
 
     def _start(self) -> None:
         self._check_usable()
@@ -297,17 +318,43 @@ class Runner:
 
     def _carrier(self, ticket: Ticket, job: Job, progress: JobProgress) -> Carrier:
         if ticket.isolation is Isolation.PROCESS:
-            task = Task(job, check_portable(ticket.body), self._conninfo, self._step_interval)
+            task = Task(job, ticket.body, self._conninfo, self._step_interval)
             return InProcess(task, progress, self._kill_after, lambda: self.closing)
         if ticket.isolation is None and self._executor is not None:
             task = Task(job, ticket.body, self._conninfo, self._step_interval)
-            return InExecutor(self._executor, task, progress, self._pool)
+            return InExecutor(self._executor, task, progress, self._pool, self._break)
         return InThread(ticket.body, progress)
 
     def _hear(self, jobs: Sequence[RunnerJob]) -> None:
         self._bodies.hear(jobs)
 
+    def _check_executor(self) -> None:
+        """Find out, before there is a job to lose, whether the executor takes bodies."""
+        if self._executor is None or time.monotonic() < self._next_check:
+            return
+        self._next_check = time.monotonic() + CHECK_EVERY
+        reason = why_unfit(self._executor)
+        if reason is not None:
+            self._break(reason)
+
+    def _break(self, reason: str) -> None:
+        """End because the executor takes no more bodies; a queue must not be failed job by job."""
+        with self._starting:
+            if self._broken:
+                return
+            self._broken = reason
+        logger.critical("runner %s ends: its executor takes no more bodies: %s", self.name, reason)
+        self._hurry(self.grace)
+        start_if_possible(self.shutdown, "pycortex-leave")
+
+    def _check_unbroken(self) -> None:
+        if self._broken:
+            raise ExecutorBroken(
+                f"this runner ended, as its executor takes no more bodies: {self._broken}"
+            )
+
     def _check_usable(self) -> None:
+        self._check_unbroken()
         if self.closing:
             raise RuntimeError("this runner is shut down")
         if getattr(multiprocessing.current_process(), "_inheriting", False):
@@ -350,9 +397,11 @@ class Runner:
         self._bodies.wait(lambda: self._deadline - spare - time.monotonic())
         self._bodies.end(spare)
         self._bodies.wait(lambda: self._deadline - time.monotonic())
-        told = self._lease.stop(
-            f"interrupted by shutdown: not over within its grace of {grace:g} s", FAREWELL_LIMIT
-        )
+        why = "by shutdown: "
+        why += "told twice to end" if self._rushed else f"not over within its grace of {grace:g} s"
+        if self._broken:
+            why = f"as its runner ended: the executor takes no more bodies: {self._broken}"
+        told = self._lease.stop(f"interrupted {why}", FAREWELL_LIMIT)
         self._gone = True
         if told:
             self._bodies.write_notes()

@@ -74,6 +74,7 @@ class Worker:
 
         Raises:
             psycopg.OperationalError: The database can't be reached at the start.
+            ExecutorBroken: The runner's executor takes no more bodies, at whatever time.
         """
         self._runner.start()
         logger.info("worker of runner %s takes %s", self._runner.uuid, ", ".join(self.kinds) or "-")
@@ -83,9 +84,10 @@ class Worker:
         try:
             while not self._over(stop):
                 self._wake.clear()
+                self._runner._check_executor()
                 free = self._runner._free()
                 try:
-                    claimed = self._claim(free) if free else []
+                    claimed = self._claim(free) if free and not self._over(stop) else []
                 except Exception as error:  # noqa: BLE001 - a worker never gives up
                     self._complain(error)
                     self._pause(stop, delay)
@@ -102,6 +104,7 @@ class Worker:
             self._runner._bodies.freed.remove(self._wake.set)
             ear.stop()
             logger.info("worker of runner %s takes no more jobs", self._runner.uuid)
+        self._runner._check_unbroken()
 
     def _over(self, stop: threading.Event) -> bool:
         return stop.is_set() or self._runner.closing
