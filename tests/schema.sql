@@ -404,6 +404,13 @@ CREATE FUNCTION cortex.cron_entry() RETURNS text
 
 COMMENT ON FUNCTION cortex.cron_entry() IS 'Name of the pg_cron entry that runs the upkeep of this database.';
 
+CREATE FUNCTION cortex.cron_name(what text) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.cron_name(what text) IS 'Name of an entry of this database in pg_cron.';
+
 CREATE FUNCTION cortex.db_now() RETURNS timestamp with time zone
     LANGUAGE sql SECURITY DEFINER PARALLEL SAFE
     SET search_path TO ''
@@ -575,6 +582,13 @@ CREATE FUNCTION cortex.purge_runners(batch_size integer) RETURNS integer
 
 COMMENT ON FUNCTION cortex.purge_runners(batch_size integer) IS 'Deletes runners of one batch that are long gone and that nothing tells of.';
 
+CREATE FUNCTION cortex.put_cron_entry(entry text, schedule text, statement text, command text) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.put_cron_entry(entry text, schedule text, statement text, command text) IS 'Puts an entry on pg_cron as the caller''s; idempotent.';
+
 CREATE FUNCTION cortex.reap_orphans() RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -709,6 +723,13 @@ CREATE FUNCTION cortex.schedule_maintenance(schedule text DEFAULT '* * * * *'::t
 
 COMMENT ON FUNCTION cortex.schedule_maintenance(schedule text) IS 'Puts the upkeep of this database on pg_cron; idempotent.';
 
+CREATE FUNCTION cortex.schedule_work(schedule text DEFAULT '* * * * *'::text, max_jobs integer DEFAULT 100) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.schedule_work(schedule text, max_jobs integer) IS 'Lets pg_cron run jobs whose kind has a body in SQL, as the caller; idempotent.';
+
 CREATE FUNCTION cortex.schema_version() RETURNS text
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO ''
@@ -801,12 +822,26 @@ CREATE FUNCTION cortex.step(job uuid, current bigint, total bigint DEFAULT NULL:
 
 COMMENT ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) IS 'Records progress and the heartbeat of a running job; says whether to go on.';
 
+CREATE FUNCTION cortex.take_cron_entry(entry text, command text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.take_cron_entry(entry text, command text) IS 'Takes an entry of the caller''s off pg_cron.';
+
 CREATE FUNCTION cortex.unschedule_maintenance() RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.unschedule_maintenance() IS 'Takes the upkeep of this database off pg_cron.';
+
+CREATE FUNCTION cortex.unschedule_work() RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.unschedule_work() IS 'Takes the caller''s entry for bodies in SQL off pg_cron.';
 
 CREATE FUNCTION cortex.window_start(hours numeric) RETURNS timestamp with time zone
     LANGUAGE plpgsql PARALLEL SAFE
@@ -1675,6 +1710,8 @@ GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.cron_name(what text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.db_now() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.db_now() TO cortex_reader;
 GRANT ALL ON FUNCTION cortex.db_now() TO cortex_producer;
@@ -1753,6 +1790,8 @@ GRANT ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer)
 
 REVOKE ALL ON FUNCTION cortex.purge_runners(batch_size integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cortex.put_cron_entry(entry text, schedule text, statement text, command text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.reap_orphans() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.reap_overdue() FROM PUBLIC;
@@ -1807,6 +1846,8 @@ GRANT ALL ON FUNCTION cortex.rules(kind text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.schedule_maintenance(schedule text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.schedule_maintenance(schedule text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.schedule_work(schedule text, max_jobs integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.schema_version() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.schema_version() TO cortex_reader;
@@ -1864,8 +1905,12 @@ REVOKE ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, messa
 GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.take_cron_entry(entry text, command text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.unschedule_maintenance() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.unschedule_maintenance() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.unschedule_work() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.window_start(hours numeric) FROM PUBLIC;
 

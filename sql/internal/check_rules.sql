@@ -14,6 +14,7 @@ declare
         when check_rules.kind is null then ''
         else format('kind %s: ', check_rules.kind)
     end;
+    v_longest pg_catalog.record;
 begin
     if least(
         rules.stale_after, rules.run_timeout, rules.queue_timeout, rules.runner_beat
@@ -28,6 +29,33 @@ begin
         raise exception '%keep %, cancel_grace % and backoff % must not be below zero',
             v_of, rules.keep, rules.cancel_grace, rules.backoff
             using errcode = '22023', hint = 'Give spans of time such as ''90 days''.';
+    end if;
+    select
+        s.name,
+        s.span
+    into v_longest
+    from (
+        values
+            ('stale_after', rules.stale_after),
+            ('run_timeout', rules.run_timeout),
+            ('queue_timeout', rules.queue_timeout),
+            ('backoff', rules.backoff),
+            ('backoff_limit', rules.backoff_limit),
+            ('keep', rules.keep),
+            ('cancel_grace', rules.cancel_grace),
+            ('runner_grace', rules.runner_grace)
+    ) as s (name, span)
+    where s.span > interval '10000 years'
+    limit 1;
+
+    if found then
+        raise exception '%a % of % is above 10000 years', v_of, v_longest.name, v_longest.span
+            using errcode = '22023',
+            hint = 'As long is for ever; what has no limit at first is without one again by reset.';
+    end if;
+    if rules.runner_beat > interval '1 day' then
+        raise exception '%a runner_beat of % is longer than a day', v_of, rules.runner_beat
+            using errcode = '22023', hint = 'A runner that beats so seldom would be missed too late.';
     end if;
     if least(rules.max_attempts, rules.max_running) < 1 then
         raise exception '%max_attempts % and max_running % must be at least 1',

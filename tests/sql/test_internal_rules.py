@@ -111,6 +111,8 @@ def test_check_rules_is_content_with_the_first_settings(conn):
         {"backoff": "0", "backoff_limit": "0"},
         {"runner_beat": "10 seconds"},
         {"max_attempts": 2, "on_interrupt": "requeue"},
+        {"stale_after": "10000 years", "keep": "10000 years", "backoff_limit": "10000 years"},
+        {"runner_beat": "1 day", "runner_grace": "3 days"},
         {"max_attempts": 2147483647, "max_running": 2147483647},
         {"run_timeout": "1 second", "queue_timeout": "7000 years"},
     ],
@@ -132,6 +134,15 @@ def test_check_rules_lets_pass_what_can_work(conn, columns):
         {"max_attempts": 0},
         {"max_running": 0},
         {"runner_beat": "10.000001 seconds"},
+        {"runner_beat": "25 hours", "runner_grace": "7 days"},
+        {"runner_grace": "10001 years"},
+        {"stale_after": "10001 years"},
+        {"run_timeout": "10001 years"},
+        {"queue_timeout": "170000000 years"},
+        {"keep": "10001 years"},
+        {"cancel_grace": "10001 years"},
+        {"backoff": "10001 years", "backoff_limit": "20000 years"},
+        {"backoff_limit": "20000 years"},
         {"backoff": "1 hour 1 microsecond"},
         {"on_interrupt": "requeue"},
     ],
@@ -142,6 +153,20 @@ def test_check_rules_refuses_what_can_not_work(conn, columns, kind):
         check(conn, kind, **columns)
 
     assert caught.value.diag.message_primary.startswith("kind a kind: ") == (kind is not None)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("stale_after", "run_timeout", "queue_timeout", "keep", "backoff", "backoff_limit"),
+        *("cancel_grace", "runner_beat", "runner_grace"),
+    ],
+)
+@pytest.mark.parametrize("span", ["infinity", "-infinity"])
+def test_a_span_without_end_is_refused(conn, name, span):
+    """D10: PostgreSQL 17 and newer know such intervals; older ones refuse them themselves."""
+    with refused(conn, "22023", "22007"):
+        conn.execute(f"select cortex.configure({name} => %s::interval)", [span])
 
 
 @pytest.mark.parametrize(

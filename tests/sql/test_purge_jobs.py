@@ -160,6 +160,18 @@ def test_reads_null_as_the_defaults(conn, make_job):
     assert (nothing, one) == (0, 1)
 
 
+def test_takes_a_year_for_a_year_whatever_other_kinds_say(conn, make_job):
+    """As an interval compares, a year would be 360 days; as a span of time it is 365.25."""
+    conn.execute("select cortex.configure(keep => '1 day')")
+    conn.execute("select cortex.configure_kind('books', keep => '1 year')")
+    make_job("succeeded", kind="books", silent_for="366 days")
+    kept = make_job("succeeded", kind="books", silent_for="364 days")
+
+    assert value(conn, PURGE) == 1
+
+    assert left(conn) == [kept]
+
+
 @pytest.mark.parametrize("age", ["1000 years", "7000 years", "100000000 years"])
 def test_takes_an_age_older_than_time_itself(conn, make_job, age):
     """D10: nothing is as old, and nothing overflows."""

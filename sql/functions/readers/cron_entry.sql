@@ -1,5 +1,4 @@
--- The name of this database's entry in pg_cron. Names are unique per user over all databases of a
--- server, so it carries the database's.
+-- The name of the entry in pg_cron that runs the upkeep of this database.
 
 create or replace function cortex.cron_entry()
 returns text
@@ -8,7 +7,7 @@ stable
 security definer
 set search_path = ''
 as $$
-    select 'cortex.maintain in ' || current_database();
+    select cortex.cron_name(what => 'maintain');
 $$;
 
 comment on function cortex.cron_entry() is

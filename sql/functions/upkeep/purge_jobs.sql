@@ -17,7 +17,7 @@ set search_path = ''
 as $$
 declare
     v_now constant pg_catalog.timestamptz := clock_timestamp();
-    v_shortest interval := purge_jobs.older_than;
+    v_shortest numeric := extract(epoch from purge_jobs.older_than);
     v_before pg_catalog.timestamptz;
     v_deleted integer;
 begin
@@ -31,7 +31,7 @@ begin
     end if;
 
     if v_shortest is null then
-        select least(s.keep, min(k.keep))
+        select least(extract(epoch from s.keep), min(extract(epoch from k.keep)))
         into v_shortest
         from cortex.settings as s
         left join cortex.kind as k on true
@@ -41,9 +41,11 @@ begin
         return 0;
     end if;
 
-    -- Ages are spans of absolute time: a day has 24 hours in every time zone, and no age reaches back
-    -- behind the beginning of time.
-    v_before := v_now - make_interval(secs => extract(epoch from least(v_shortest, '1000 years')));
+    -- Ages are spans of absolute time, in seconds: a day has 24 hours in every time zone, a year is as
+    -- long in every question, and no age reaches back behind the beginning of time.
+    v_before := v_now - make_interval(
+        secs => least(v_shortest, extract(epoch from interval '1000 years'))
+    );
 
     -- An array, which is made once: as a subquery the planner might run it again for every row, and
     -- each time the limit would let others through.
@@ -54,7 +56,8 @@ begin
         left join cortex.kind as k on k.name = o.kind
         cross join cortex.settings as s
         where o.finished_at < v_before
-            and v_now - o.finished_at > coalesce(purge_jobs.older_than, k.keep, s.keep)
+            and extract(epoch from v_now - o.finished_at)
+            > extract(epoch from coalesce(purge_jobs.older_than, k.keep, s.keep))
         order by o.finished_at, o.id
         limit coalesce(purge_jobs.batch_size, 10000)
         for update of o skip locked

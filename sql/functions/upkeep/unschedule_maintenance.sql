@@ -12,38 +12,8 @@ volatile
 security definer
 set search_path = ''
 as $$
-declare
-    v_entry bigint;
-    v_owner pg_catalog.text;
 begin
-    perform cortex.require_cron(
-        command => 'pycortex unschedule',
-        statement => format(
-            'select cron.unschedule(jobid) from cron.job where jobname = %L and database = %L',
-            cortex.cron_entry(), current_database()
-        )
-    );
-
-    -- By number: by name pg_cron finds only what the current role scheduled.
-    select
-        j.jobid,
-        j.username
-    into v_entry, v_owner
-    from cron.job as j
-    where j.jobname = cortex.cron_entry()
-        and j.database = current_database()
-    order by j.username = current_user desc
-    limit 1;
-
-    if not found then
-        return false;
-    end if;
-    if v_owner <> current_user then
-        raise exception 'entry % of pg_cron belongs to role %, not to %', v_entry, v_owner, current_user
-            using errcode = '42501',
-            hint = format('As that role, in this database: select cron.unschedule(%s);', v_entry);
-    end if;
-    return cron.unschedule(v_entry);
+    return cortex.take_cron_entry(entry => cortex.cron_entry(), command => 'pycortex unschedule');
 end;
 $$;
 
