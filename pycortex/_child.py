@@ -3,58 +3,167 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import pickle
+import select
 import signal
+import socket
 import sys
 import threading
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection as Pipe
+from multiprocessing import spawn
+from queue import SimpleQueue
 from types import FrameType
 from typing import NoReturn
 
-from pycortex._outcome import Outcome, run_body
+from pycortex._line import CHUNK, Inbox, frame
+from pycortex._log import logger
+from pycortex._outcome import Body, Outcome, run_body
 from pycortex._remote import Desk, Report, Task, report
-from pycortex._text import describe
+from pycortex._steps import plain_step
+from pycortex._text import describe, fit
 from pycortex._threads import start_thread
 from pycortex.errors import JobStopped
 from pycortex.models import JobStatus, Verdict
 from pycortex.progress import JobProgress, Step
 
-__all__ = ["Taken", "main"]
+__all__ = ["Begins", "Order", "Start", "Stopped"]
 
 GLANCE = 0.5
 """Seconds between two looks whether the runner is still there."""
 
+BACKLOG = 1000
+"""Log records that wait to be sent, at most."""
+
+LAST_WORDS = 2.0
+"""Seconds to send what waits, where the process is ended."""
+
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """Said once by a process that stands on its own feet."""
+class Order:
+    """
+    The first thing that a runner says.
+
+    Attributes:
+        task: Its body is pickled.
+        main: How to import the runner's main module, where the body needs it.
+        levels: The levels of the runner's loggers; "" is the root.
+    """
+
+    task: Task
+    main: dict[str, str]
+    levels: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Begins:
+    """Said once: the process is set up, now comes the body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Said of a body that was stopped by a signal, of which the process dies next."""
+
+    latest: Step | None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """
+    What a fresh process finds to do; in the manner of multiprocessing.
+
+    Attributes:
+        line: The socket to the runner.
+        runner: The runner's process.
+    """
+
+    line: int
+    runner: int
+
+    def _bootstrap(self, sentinel: int) -> int:
+        os.close(sentinel)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # a runner may have blocked it
+        line = _Line(socket.socket(fileno=self.line), self.runner)
+        ended = _live(line)
+        line.close()
+        if isinstance(ended, Stopped):
+            _end_by(signal.SIGTERM)
+        return 0
 
 
 class _Line:
-    """The pipe to the runner; several threads speak."""
+    """
+    The body's end of the line to its runner.
 
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
-        self._speaking = threading.RLock()  # a signal's handler may log amid a message
+    A thread of its own speaks: a signal's handler may interrupt the body anywhere, and raise there,
+    but never amid a message.
+    """
 
-    def say(self, what: Report | Step | Taken | logging.LogRecord) -> None:
+    def __init__(self, end: socket.socket, runner: int) -> None:
+        end.set_inheritable(False)
+        self._end = end
+        self._runner = runner
+        self._unsaid: SimpleQueue[bytes | None] = SimpleQueue()
+        self._orders: SimpleQueue[Order] = SimpleQueue()
+        self._progress: JobProgress | None = None
+        self._speaker = start_thread(self._speak, "pycortex-speaker")
+        start_thread(self._listen, "pycortex-listener")
+
+    def order(self) -> Order:
+        """Wait for what the runner wants done."""
+        return self._orders.get()
+
+    def begin(self, progress: JobProgress) -> None:
+        """Say that the body begins; from now on it hears what the runner hears."""
+        self._progress = progress
+        self.say(Begins())
+
+    def say(self, what: Report | Step | Begins | Stopped | logging.LogRecord) -> None:
         """Say something, if somebody still hears."""
-        with suppress(OSError, ValueError), self._speaking:
-            self._pipe.send(what)
+        self._unsaid.put(frame(what))
 
-    def listen(self, progress: JobProgress, runner: int) -> None:
-        """Hear what the database wants of the job, until the runner is gone; then go too."""
-        with suppress(EOFError, OSError):
-            # Not only the end of the pipe: a process that the runner forked may hold it open.
-            while os.getppid() == runner:
-                if self._pipe.poll(GLANCE):
-                    verdict = self._pipe.recv()
-                    assert isinstance(verdict, Verdict)  # noqa: S101 - nothing else is sent
-                    progress._hear(verdict)
+    def tell(self, record: logging.LogRecord) -> None:
+        """Say a log record; no faster than they are heard."""
+        while self._unsaid.qsize() > BACKLOG and self._speaker.is_alive():
+            time.sleep(0.001)
+        self.say(record)
+
+    def close(self) -> None:
+        """Wait until all is said."""
+        self._unsaid.put(None)
+        self._speaker.join(LAST_WORDS)
+
+    def _speak(self) -> None:
+        with suppress(OSError):
+            while (message := self._unsaid.get()) is not None:
+                self._end.sendall(message)
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            for message in self._messages():
+                said = pickle.loads(message)  # noqa: S301 - from the runner
+                if isinstance(said, Order):
+                    self._orders.put(said)
+                elif isinstance(said, Verdict) and self._progress is not None:
+                    self._progress._hear(said)
         _die()
+
+    def _messages(self) -> Iterator[bytes]:
+        """Hear messages until the runner is gone."""
+        inbox = Inbox()
+        poll = select.poll()
+        poll.register(self._end, select.POLLIN)
+        # Not only the end of the line: a process that the runner forked may hold it open.
+        while os.getppid() == self._runner:
+            if poll.poll(GLANCE * 1000):
+                data = self._end.recv(CHUNK)
+                if not data:
+                    return
+                yield from inbox.put(data)
 
 
 class _Relay(logging.Handler):
@@ -67,65 +176,92 @@ class _Relay(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Send a record, made of plain values."""
         try:
-            record.msg, record.args = record.getMessage(), None
+            fields = vars(record) | {"msg": record.getMessage(), "args": None, "exc_info": None}
             if record.exc_info:
-                record.msg += "\n" + logging.Formatter().formatException(record.exc_info)
-                record.exc_info = None
-            self._line.say(record)
+                fields["msg"] += "\n" + logging.Formatter().formatException(record.exc_info)
+            try:
+                self._line.tell(logging.makeLogRecord(fields))
+            except Exception:  # noqa: BLE001 - somebody's field may be of any type
+                fields = {name: value for name, value in fields.items() if _is_plain(value)}
+                self._line.tell(logging.makeLogRecord(fields))
         except Exception:  # noqa: BLE001 - as every handler
             self.handleError(record)
 
 
-def main(pipe: Pipe, task: Task, runner: int, level: int) -> None:
-    """Run the body of *task*; the other end of *pipe* hears how it ended."""
-    with suppress(OSError):
-        os.setsid()  # what the body starts can be ended with it, and Ctrl-C is the runner's
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    line = _Line(pipe)
-    _relay_logs(line, level)
-    here = Desk(task.conninfo, task.step_interval, line.say)
-    progress = here.progress(task.job)
-    start_thread(lambda: line.listen(progress, runner), "pycortex-line")
-    line.say(Taken())
-    with suppress(JobStopped):
-        line.say(_report(here, progress, task))
-        here.close()
-        return
-    _end_by(signal.SIGTERM)
-
-
-def _report(here: Desk, progress: JobProgress, task: Task) -> Report:
-    assert isinstance(task.body, bytes)  # noqa: S101 - see Task
+def _live(line: _Line) -> Report | Stopped:
+    """Do what is ordered; says and returns how it ended."""
+    order = line.order()
+    _relay_logs(line, order.levels)
+    here = Desk(order.task.conninfo, order.task.step_interval, line.say)
+    progress = here.progress(order.task.job)
     try:
-        body = pickle.loads(task.body)  # noqa: S301 - from the runner
+        body = _unpickle(order)
     except BaseException as error:  # noqa: BLE001 - importing its module may raise anything
-        what = f"the body can't be had in a process of its own: {describe(error)}"
-        outcome = Outcome(JobStatus.FAILED, what, error=error)
-        return report(outcome, progress)
-    stopped: list[int] = []
-
-    def stop(number: int, _: FrameType | None) -> NoReturn:
-        stopped.append(number)
-        raise JobStopped(f"job {progress.uuid} is ended by {signal.Signals(number).name}")
-
-    signal.signal(signal.SIGTERM, stop)
-    outcome = run_body(body, progress)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if stopped and outcome.status is not JobStatus.SUCCEEDED:
-        raise JobStopped
+        what = fit(f"its body can't be had in a process of its own: {describe(error)}")
+        ended: Report | Stopped = report(Outcome(JobStatus.FAILED, what, error=error), progress)
+    else:
+        line.begin(progress)
+        ended = _run(body, progress)
+    line.say(ended)
     here.end(progress)
+    if isinstance(ended, Report):
+        here.close()
+    return ended
+
+
+def _unpickle(order: Order) -> Body:
+    if order.main:
+        with _inheriting():
+            spawn.prepare(order.main)
+    assert isinstance(order.task.body, bytes)  # noqa: S101 - see Task
+    body: Body = pickle.loads(order.task.body)  # noqa: S301 - from the runner
+    return body
+
+
+@contextmanager
+def _inheriting() -> Iterator[None]:
+    """Have processes and runners refused that a main module without its guard would start."""
+    process = multiprocessing.current_process()
+    process._inheriting = True  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        del process._inheriting  # type: ignore[attr-defined]
+
+
+def _run(body: Body, progress: JobProgress) -> Report | Stopped:
+    stopped = threading.Event()
+
+    def stop(number: int, _: FrameType | None) -> None:
+        if not stopped.is_set():  # the body cleans up in peace
+            stopped.set()
+            raise JobStopped(f"job {progress.uuid} is ended by {signal.Signals(number).name}")
+
+    outcome = Outcome(None)
+    with suppress(JobStopped):  # it may come before the body, or as soon as that is over
+        signal.signal(signal.SIGTERM, stop)
+        outcome = run_body(body, progress)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if stopped.is_set() and outcome.status is not JobStatus.SUCCEEDED:
+        if outcome.error is not None:
+            logger.warning("job %s was ended, and raised", progress.uuid, exc_info=outcome.error)
+        latest = progress._latest
+        return Stopped(None if latest is None else plain_step(latest))
     return report(outcome, progress)
 
 
-def _relay_logs(line: _Line, level: int) -> None:
-    # This process is ours. If the application has set up logging on import, that stands.
-    root = logging.getLogger()
-    if not root.handlers:
-        root.addHandler(_Relay(line))
-        root.setLevel(level)
+def _relay_logs(line: _Line, levels: dict[str, int]) -> None:
+    logging.getLogger().addHandler(_Relay(line))
+    for name, level in levels.items():
+        logging.getLogger(name or None).setLevel(level)
 
 
-def _end_by(number: int) -> NoReturn:
+def _is_plain(value: object) -> bool:
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def _end_by(number: signal.Signals) -> NoReturn:
     """Die of a signal, so that whoever asks for the exit code hears of it."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
@@ -136,7 +272,7 @@ def _end_by(number: int) -> NoReturn:
 
 
 def _die() -> NoReturn:
-    """End this process and all that the body started."""
+    """End this process and all that the body has started."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import atexit
 import weakref
+from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["remember"]
+__all__ = ["afterwards", "remember"]
 
 
 class _Leaving(Protocol):
@@ -18,6 +19,7 @@ class _Leaving(Protocol):
 
 
 _runners: weakref.WeakSet[_Leaving] = weakref.WeakSet()
+_afterwards: list[Callable[[], None]] = []
 
 
 def remember(runner: _Leaving) -> None:
@@ -27,9 +29,16 @@ def remember(runner: _Leaving) -> None:
     _runners.add(runner)
 
 
+def afterwards(call: Callable[[], None]) -> None:
+    """Have *call* made when all runners have left."""
+    _afterwards.append(call)
+
+
 def _shut_down_all() -> None:
     runners = tuple(_runners)
     for runner in runners:
         runner._hurry(runner.grace)  # all at once, not one after the other
     for runner in runners:
         runner.shutdown()
+    for call in _afterwards:
+        call()

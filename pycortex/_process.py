@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import pickle
 import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from multiprocessing.connection import Connection as Pipe
-from multiprocessing.connection import wait
-from multiprocessing.process import BaseProcess
+from dataclasses import replace
 from multiprocessing.reduction import ForkingPickler
 
-from pycortex import _child
+from pycortex._child import Begins, Order, Start, Stopped
 from pycortex._guard import Guard
+from pycortex._launch import Process, launch, main_module, socket_pair
+from pycortex._line import Line
 from pycortex._log import logger
 from pycortex._memory import kills_for_memory
 from pycortex._outcome import Body, Outcome
@@ -29,16 +27,16 @@ from pycortex.progress import JobProgress
 __all__ = ["InProcess", "check_portable"]
 
 GLANCE = 0.2
-"""Seconds between two looks whether a process that was told to end has used its time up."""
+"""Seconds between two looks whether a process is over, or has used its time up."""
 
 EXIT_LIMIT = 5.0
-"""Seconds for a process to leave once its body is over."""
+"""Seconds for a process to leave once its body is over, or its line to the runner is closed."""
 
-FROM_OUTSIDE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL})
-"""Signals that somebody sends, rather than the system for what the body did."""
+COMPANY = 2.0
+"""Seconds in which a runner learns of a signal that was sent to it and its processes at once."""
 
-FRESH = multiprocessing.get_context("spawn")
-"""No copy of a process with threads: a lock that one of them held would stay locked for ever."""
+REQUESTS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""Signals by which somebody asks a process to end."""
 
 GUARD = Guard()
 """This process's."""
@@ -52,11 +50,14 @@ def check_portable(body: Body) -> bytes:
         TypeError: It can't be found again by its name.
     """
     try:
-        return bytes(ForkingPickler.dumps(body))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        pickled = bytes(ForkingPickler.dumps(body))
+        if _needs_main(pickled) and not main_module():
+            raise pickle.PicklingError("nothing can import the main module that it is part of")
+    except Exception as error:
         raise TypeError(
             f"a process of its own can't have this body: {error}; define it at the top of a module"
         ) from error
+    return pickled
 
 
 class InProcess:
@@ -78,53 +79,57 @@ class InProcess:
         self._kill_after = kill_after
         self._leaving = leaving
         self._lock = threading.Lock()
-        self._process: BaseProcess | None = None
-        self._pipe: Pipe | None = None
+        self._process: Process | None = None
+        self._line: Line | None = None
+        self._begun = False
+        self._ended: Report | Stopped | None = None
+        self._verdict: Verdict | None = None
         self._why: Verdict | None = None
+        self._sent: dict[signal.Signals, float] = {}
         self._kill_at = float("inf")
-        self._sent: signal.Signals | None = None
 
     def run(self) -> Outcome:
         """Run the body to its end, or the process to its."""
-        before = kills_for_memory()
-        ours, theirs = FRESH.Pipe()
+        if self._why is not None:
+            return self._judge(None, "its body had not begun")
+        kills = kills_for_memory()
+        ours, theirs = socket_pair()
         with ours:
-            process = FRESH.Process(
-                target=_child.main,
-                args=(theirs, self._task, os.getpid(), logging.getLogger().getEffectiveLevel()),
-                name=f"pycortex job {self._task.job.uuid}",
-            )
             try:
-                process.start()
-            except (OSError, AssertionError) as error:
-                what = f"no process could be started for it: {describe(error)}"
+                with theirs:
+                    order = self._order()
+                    start = Start(theirs.fileno(), os.getpid())
+                    process = launch(start, theirs, f"pycortex job {self._task.job.uuid}")
+            except (OSError, TypeError) as error:
+                what = f"no process could be had for it: {describe(error)}"
                 return Outcome(JobStatus.FAILED, fit(what), error=error)
-            finally:
-                theirs.close()
-            GUARD.watch(_pid(process))
+            GUARD.watch(process.pid)
+            line = Line(ours)
+            line.say(order)
             try:
                 with self._lock:
-                    self._process, self._pipe = process, ours
+                    self._process, self._line = process, line
                     if self._why is not None:
                         self._terminate()
-                taken, report = self._listen(ours, process)
+                self._listen(line, process)
+                self._await_end(process)
             finally:
                 with self._lock:
-                    self._process = self._pipe = None
-                self._bury(process)
-        if report is not None:
-            self._progress._latest = report.latest
-            return report.outcome
-        code = process.exitcode or 0
-        epitaph = self._epitaph(code, taken=taken, memory=kills_for_memory() > before)
-        return self._judge(code, epitaph)
+                    self._process = self._line = None
+                process.bury()
+                GUARD.forget(process.pid)
+        if isinstance(self._ended, Report):
+            return self._ended.outcome
+        return self._judge(process.code, self._epitaph(process.code, kills_for_memory() > kills))
 
     def hear(self, verdict: Verdict, *, hard: bool) -> None:
         """Tell the body; where that may be forced, end its process."""
         self._progress._hear(verdict)
-        with self._lock, suppress(OSError, ValueError):
-            if self._pipe is not None:
-                self._pipe.send(verdict)
+        with self._lock:
+            if verdict is not self._verdict:  # every beat says it again
+                self._verdict = verdict
+                if self._line is not None and self._begun:
+                    self._line.say(verdict)
         if hard:
             self.end(verdict)
 
@@ -134,115 +139,125 @@ class InProcess:
             if seconds is not None:
                 self._kill_after = min(seconds, self._kill_after)
                 self._kill_at = min(self._kill_at, time.monotonic() + seconds)
-            if self._why is not None:
-                return
-            self._why = why
-            self._terminate()
+            if self._why is None:
+                self._why = why
+                self._terminate()
 
-    def _listen(self, pipe: Pipe, process: BaseProcess) -> tuple[bool, Report | None]:
-        """Hear the process until it falls silent; returns whether it began, and how it ended."""
-        taken = False
-        report = None
+    def _order(self) -> Order:
+        body = check_portable(self._task.body) if callable(self._task.body) else self._task.body
+        levels = {"": logging.getLogger().level}
+        for name, known in tuple(logging.Logger.manager.loggerDict.items()):
+            if isinstance(known, logging.Logger) and known.level:
+                levels[name] = known.level
+        main = main_module() if _needs_main(body) else {}
+        return Order(replace(self._task, body=body), main, levels)
+
+    def _listen(self, line: Line, process: Process) -> None:
+        """Hear the process until it falls silent."""
         while True:
-            if pipe in wait([pipe, process.sentinel], GLANCE):
-                try:
-                    said = pipe.recv()
-                except (EOFError, OSError):
-                    return taken, report
-                except Exception as error:  # noqa: BLE001 - what can't be read is not heard
-                    logger.warning("job %s said what can't be read: %s", self._task.job.uuid, error)
-                    continue
-                match said:
-                    case Report():
-                        report = said
-                        self._kill_at = min(self._kill_at, time.monotonic() + EXIT_LIMIT)
-                    case _child.Taken():
-                        taken = True
-                    case logging.LogRecord():
-                        logging.getLogger(said.name).handle(said)
-                    case _:
-                        self._progress._latest = self._progress._written = said
-            elif _is_over(process):  # what it forked may hold the pipe open
-                return taken, report
+            try:
+                messages = line.hear(GLANCE)
+            except EOFError:
+                return
+            for message in messages:
+                self._take(message, line)
+            if not messages and process.over():  # what it forked may hold the line open
+                return
             self._kill_if_due(process)
 
-    def _bury(self, process: BaseProcess) -> None:
-        """Wait for the process's end, and end what it has started and left."""
+    def _take(self, message: bytes, line: Line) -> None:
+        try:
+            said = pickle.loads(message)  # noqa: S301 - from our own process
+        except Exception as error:  # noqa: BLE001 - what can't be read is not heard
+            logger.warning("job %s said what can't be read: %s", self._task.job.uuid, error)
+            return
+        match said:
+            case logging.LogRecord():
+                there = logging.getLogger(said.name)
+                if there.isEnabledFor(said.levelno):
+                    there.handle(said)
+            case Begins():
+                with self._lock:
+                    self._begun = True
+                    if self._verdict is not None:
+                        line.say(self._verdict)
+            case Report() | Stopped():
+                self._ended = said
+                self._progress._latest = said.latest
+                self._kill_at = min(self._kill_at, time.monotonic() + EXIT_LIMIT)
+            case _:
+                self._progress._latest = self._progress._written = said
+
+    def _await_end(self, process: Process) -> None:
         self._kill_at = min(self._kill_at, time.monotonic() + EXIT_LIMIT)
-        while not _is_over(process):
-            if wait([process.sentinel], GLANCE):
-                time.sleep(0.01)
+        delay = 0.001
+        while not process.over():
             self._kill_if_due(process)
-        _signal(process, signal.SIGKILL)  # not waited for yet: its number is still its own
-        process.join()
-        GUARD.forget(_pid(process))
+            time.sleep(delay)
+            delay = min(2 * delay, GLANCE)
 
-    def _kill_if_due(self, process: BaseProcess) -> None:
+    def _kill_if_due(self, process: Process) -> None:
+        GUARD.tend()
         if time.monotonic() >= self._kill_at:
             self._kill_at = float("inf")
-            self._sent = signal.SIGKILL
-            _signal(process, signal.SIGKILL)
+            self._signal(process, signal.SIGKILL)
 
     def _terminate(self) -> None:
         if self._process is not None:
-            self._sent = signal.SIGTERM
-            self._kill_at = time.monotonic() + self._kill_after
-            _signal(self._process, signal.SIGTERM)
+            self._kill_at = min(self._kill_at, time.monotonic() + self._kill_after)
+            self._signal(self._process, signal.SIGTERM)
 
-    def _epitaph(self, code: int, *, taken: bool, memory: bool) -> str:
+    def _signal(self, process: Process, number: signal.Signals) -> None:
+        self._sent[number] = time.monotonic()
+        process.signal(number)
+
+    def _epitaph(self, code: int | None, starved: bool) -> str:
         """Say how a process ended that didn't say how its body did."""
-        if code < 0:
-            text = f"its process was ended by {_name(code)} (exit code {code})"
-            if self._sent == signal.SIGKILL == -code:
-                text += (
-                    ", as it had closed its line to the runner"
-                    if self._why is None
-                    else f", {self._kill_after:g} s after SIGTERM"
-                )
-            elif memory and -code == signal.SIGKILL:
-                text += ", while the system killed for want of memory"
-            elif self._sent is None and -code in FROM_OUTSIDE:
-                text += ", which this runner did not send"
-        else:
+        if code is None:
+            text = "its process ended, and this program keeps its runner from seeing how"
+        elif code >= 0:
             text = f"its process ended with exit code {code}"
-            text += " amid its body" if taken else " before its body; see what it wrote to stderr"
-        latest = self._progress._latest
-        if latest is None:
+            text += " amid its body" if self._begun else " before its body; stderr may tell why"
+        else:
+            text = f"its process was ended by {_name(code)} (exit code {code})"
+            if -code in self._sent:
+                text += self._explain(-code)
+            elif starved and -code == signal.SIGKILL:
+                text += ", while the system killed for want of memory"
+            elif -code in REQUESTS | {signal.SIGKILL}:
+                text += ", which this runner did not send"
+        if self._progress._latest is None:
             return fit(f"{text}; it had taken no step")
-        current, total, message = latest
+        current, total, message = self._progress._latest
         of = "" if total is None else f" of {total}"
         return fit(f"{text}; last step: {current}{of}{f', {message}' if message else ''}")
 
-    def _judge(self, code: int, epitaph: str) -> Outcome:
+    def _explain(self, number: int) -> str:
+        if number != signal.SIGKILL:
+            return ""
+        if signal.SIGTERM not in self._sent:
+            return ", as it had closed its line to the runner"
+        waited = self._sent[signal.SIGKILL] - self._sent[signal.SIGTERM]
+        return f", {waited:.1f} s after SIGTERM"
+
+    def _judge(self, code: int | None, epitaph: str) -> Outcome:
         if self._why is Verdict.CANCEL:
             return Outcome(JobStatus.CANCELLED, fit(f"cancelled on request; {epitaph}"))
         # A service manager may end the whole group at once; then the runner's leaving ends the job.
-        left = self._leaving() and -code in FROM_OUTSIDE
-        if self._why is Verdict.STOP or left:
+        asked = code is not None and -code in REQUESTS
+        if self._why is Verdict.STOP or (asked and self._leaves()):
             return Outcome(None, note=epitaph)
         return Outcome(JobStatus.FAILED, epitaph)
 
-
-def _pid(process: BaseProcess) -> int:
-    assert process.pid is not None  # noqa: S101 - it was started
-    return process.pid
-
-
-def _is_over(process: BaseProcess) -> bool:
-    """Look without waiting for it, so that its number, and its group's, stays its own."""
-    try:
-        return os.waitid(os.P_PID, _pid(process), os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except (ChildProcessError, AttributeError):  # waited for; or a system without waitid
-        return process.exitcode is not None
+    def _leaves(self) -> bool:
+        until = time.monotonic() + COMPANY
+        while not self._leaving() and time.monotonic() < until:
+            time.sleep(0.05)
+        return self._leaving()
 
 
-def _signal(process: BaseProcess, number: signal.Signals) -> None:
-    """Signal a process and what it has started."""
-    try:
-        os.killpg(_pid(process), number)
-    except (ProcessLookupError, PermissionError):  # not a leader yet, or gone
-        with suppress(ProcessLookupError):
-            os.kill(_pid(process), number)
+def _needs_main(pickled: Body | bytes) -> bool:
+    return isinstance(pickled, bytes) and b"__main__" in pickled
 
 
 def _name(code: int) -> str:
