@@ -20,7 +20,7 @@ from pycortex._text import describe, fit
 from pycortex.models import JobStatus, Verdict
 from pycortex.progress import JobProgress
 
-__all__ = ["Carrier", "InExecutor", "InThread", "why_unfit"]
+__all__ = ["Carrier", "InExecutor", "InThread"]
 
 GLANCE = 0.5
 """Seconds between two looks whether a body that waits for its executor should still begin."""
@@ -136,9 +136,8 @@ class InExecutor:
         return ours
 
     def _lost(self, error: BaseException) -> Outcome:
-        said = describe(error)
         logger.debug("job %s: no word from its body", self._task.job.uuid, exc_info=error)
-        reason = why_unfit(self._executor)
+        reason = self._why_unfit()
         if reason is not None:
             self._broken(reason)
             while not self._withdraw():
@@ -148,14 +147,16 @@ class InExecutor:
             else:
                 return Outcome(None, note="its body had not begun")
         elif isinstance(error, UNPORTABLE):
-            return Outcome(JobStatus.FAILED, fit(f"the executor can't carry its body: {said}"))
-        return Outcome(JobStatus.FAILED, fit(f"the executor lost its body: {said}"))
+            while isinstance(error.__cause__, UNPORTABLE):  # Dask says but that there is one
+                error = error.__cause__
+            what = f"the executor can't carry its body: {describe(error)}"
+            return Outcome(JobStatus.FAILED, fit(what))
+        return Outcome(JobStatus.FAILED, fit(f"the executor lost its body: {describe(error)}"))
 
-
-def why_unfit(executor: Executor) -> str | None:
-    """Ask an executor to take something; returns why it doesn't, or None."""
-    try:
-        executor.submit(bool).cancel()
-    except Exception as error:  # noqa: BLE001 - an executor may raise anything
-        return describe(error)
-    return None
+    def _why_unfit(self) -> str | None:
+        """Find out whether it was the executor or the body."""
+        try:
+            self._executor.submit(bool).cancel()
+        except Exception as error:  # noqa: BLE001 - an executor may raise anything
+            return describe(error)
+        return None

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +19,7 @@ from psycopg import Connection
 
 from pycortex import _spawn, registry
 from pycortex._bodies import Bodies
-from pycortex._carriers import Carrier, InExecutor, InThread, why_unfit
+from pycortex._carriers import Carrier, InExecutor, InThread
 from pycortex._conninfo import with_defaults
 from pycortex._goodbye import remember
 from pycortex._lease import Lease
@@ -30,6 +30,7 @@ from pycortex._pool import Pool, open_connection
 from pycortex._process import InProcess, check_portable
 from pycortex._remote import Task
 from pycortex._steps import StepWriter
+from pycortex._text import describe
 from pycortex._threads import start_if_possible, start_thread
 from pycortex._ticket import Ticket
 from pycortex._upkeep import Upkeep
@@ -128,6 +129,7 @@ class Runner:
         self._gone = False
         self._rushed = False
         self._broken = ""
+        self._probe: Future[bool] | None = None
         self._next_check = 0.0
 
     def start(self) -> Self:
@@ -330,12 +332,14 @@ class Runner:
 
     def _check_executor(self) -> None:
         """Find out, before there is a job to lose, whether the executor takes bodies."""
-        if self._executor is None or time.monotonic() < self._next_check:
+        waits = self._probe is not None and not self._probe.done()
+        if self._executor is None or waits or time.monotonic() < self._next_check:
             return
         self._next_check = time.monotonic() + CHECK_EVERY
-        reason = why_unfit(self._executor)
-        if reason is not None:
-            self._break(reason)
+        try:
+            self._probe = self._executor.submit(bool)
+        except Exception as error:  # noqa: BLE001 - an executor may raise anything
+            self._break(describe(error))
 
     def _break(self, reason: str) -> None:
         """End because the executor takes no more bodies; a queue must not be failed job by job."""

@@ -84,8 +84,9 @@ class Worker:
         try:
             while not self._over(stop):
                 self._wake.clear()
-                self._runner._check_executor()
                 free = self._runner._free()
+                if free:
+                    self._runner._check_executor()
                 try:
                     claimed = self._claim(free) if free and not self._over(stop) else []
                 except Exception as error:  # noqa: BLE001 - a worker never gives up
