@@ -19,7 +19,7 @@ def hand_over(conn: psycopg.Connection[Any], role: str, login: str) -> None:
 
 
 _ALTERS = """
-select format('alter function %%s owner to %%I', p.oid::regprocedure, %s::text)
+select format('alter routine %%s owner to %%I', p.oid::regprocedure, %s::text)
 from pg_proc as p where p.pronamespace = 'cortex'::regnamespace
 union all
 select format('alter table %%s owner to %%I', c.oid::regclass, %s::text)
