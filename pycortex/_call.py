@@ -21,6 +21,7 @@ from psycopg.types.json import JsonbBinaryLoader
 from pycortex.models import DebounceMode, InterruptPolicy, JobStatus, Verdict
 
 __all__ = [
+    "bound_idling",
     "column",
     "listen",
     "many",
@@ -116,6 +117,11 @@ def names(given: Sequence[str] | None, argument: str) -> list[str] | None:
 def listen(conn: Connection[Any], channel: str) -> None:
     """Have the session of *conn* hear what is notified on a channel."""
     conn.execute(f"listen {channel}".encode())
+
+
+def bound_idling(conn: Connection[Any], seconds: float) -> None:
+    """Have the server end the session of *conn* when it leaves a transaction idle for so long."""
+    conn.execute(f"set idle_in_transaction_session_timeout = {seconds * 1000:.0f}".encode())
 
 
 def _given(arguments: Arguments) -> tuple[str, ...]:

@@ -11,10 +11,14 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg import Connection
-from psycopg.errors import Diagnostic, ReadOnlySqlTransaction
+from psycopg.errors import (
+    Diagnostic,
+    IdleInTransactionSessionTimeout,
+    ReadOnlySqlTransaction,
+)
 from psycopg.pq import TransactionStatus
 
-from pycortex._call import scalar
+from pycortex._call import bound_idling, scalar
 from pycortex._log import logger
 from pycortex._watch import Watch
 
@@ -31,16 +35,29 @@ CALL_LIMIT = 60.0
 WAIT = 30.0
 """Seconds to wait for a free connection."""
 
+PREPARE_AFTER = 2
+"""Calls of a routine on one connection before it is prepared there."""
+
 IDLE = 60.0
 """Seconds after which an unused connection is not trusted any more."""
+
+UNHEARD = 10.0
+"""Seconds that the server keeps a transaction of a runner that the network has cut off."""
+
+GONE = (
+    psycopg.InterfaceError,
+    ReadOnlySqlTransaction,  # a primary that is one no more
+    IdleInTransactionSessionTimeout,  # the server did not hear from us for long
+    TimeoutError,
+)
 
 NOTICES = 100
 
 
 def is_away(error: BaseException) -> bool:
     """Whether an error says that the database can't be reached now, rather than that it refused."""
-    if isinstance(error, psycopg.InterfaceError | ReadOnlySqlTransaction | TimeoutError):
-        return True  # read-only: a primary that is one no more
+    if isinstance(error, GONE):
+        return True
     state = error.sqlstate if isinstance(error, psycopg.OperationalError) else "?"
     return state is None or state[:2] in {"08", "53"} or state[:3] == "57P"
 
@@ -58,7 +75,7 @@ def open_connection(conninfo: str, watch: Watch) -> Connection[Any]:
         with watch.limit(conn, OPEN_LIMIT):
             direct = scalar(conn, "pg_catalog.pg_backend_pid", int) == conn.info.backend_pid
         if direct:
-            conn.prepare_threshold = 2
+            conn.prepare_threshold = PREPARE_AFTER
     except BaseException:
         conn.close()
         raise
@@ -125,8 +142,7 @@ class Pool:
             conn = None if new else self._take()
             reused = conn is not None
             if conn is None:
-                conn = open_connection(self._conninfo, self._watch)
-                conn.add_notice_handler(self._log_notice)
+                conn = self._open()
             try:
                 with self._watch.limit(conn, CALL_LIMIT if limit is None else limit):
                     yield conn, reused
@@ -137,6 +153,18 @@ class Pool:
                 self._put_back(conn)
         finally:
             self._free.release()
+
+    def _open(self) -> Connection[Any]:
+        conn = open_connection(self._conninfo, self._watch)
+        try:
+            conn.add_notice_handler(self._log_notice)
+            if conn.prepare_threshold is not None:  # a pooler would lend what is set to others
+                with self._watch.limit(conn, OPEN_LIMIT):
+                    bound_idling(conn, UNHEARD)
+        except BaseException:
+            conn.close()
+            raise
+        return conn
 
     def close(self) -> None:
         """Close what lies idle; keep nothing from now on."""

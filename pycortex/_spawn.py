@@ -6,7 +6,11 @@ import time
 from typing import Any
 
 import psycopg
-from psycopg.errors import DeadlockDetected, SerializationFailure
+from psycopg.errors import (
+    DeadlockDetected,
+    IdleInTransactionSessionTimeout,
+    SerializationFailure,
+)
 
 from pycortex import sql
 from pycortex._bodies import Bodies
@@ -58,7 +62,7 @@ def _try(pool: Pool, ticket: Ticket, arguments: dict[str, Any]) -> Spawned:
         try:
             with pool.connection(new=left < TRIES - 1) as conn, conn.transaction():
                 spawned = sql.spawn_job(conn, runner=ticket.runner, **arguments)
-        except (SerializationFailure, DeadlockDetected):
+        except (SerializationFailure, DeadlockDetected, IdleInTransactionSessionTimeout):
             if not left:
                 raise
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
