@@ -140,7 +140,7 @@ def test_may_be_repeated(conn, make_job):
     [
         ("reap_orphans()", {"stale": 1, "purged": 1}),
         ("reap_stale(interval)", {"orphaned": 1, "purged": 1}),
-        ("purge_jobs(interval, integer)", {"stale": 1, "orphaned": 1}),
+        ("purge_expired(integer)", {"stale": 1, "orphaned": 1}),
         ("purge_cron_runs()", {"stale": 1, "orphaned": 1, "purged": 1}),
     ],
 )

@@ -90,6 +90,7 @@ CALLS = {
     "count_recent_with_status": ["cortex.count_recent_with_status('running', 9999)"],
     "purge_jobs": ["cortex.purge_jobs('13 days', 100)"],
     "maintain": ["cortex.maintain()"],
+    "purge_expired": ["cortex.purge_expired(100)"],
     "purge_runners": ["cortex.purge_runners(500)"],
     "end_backends": ["cortex.end_backends()"],
     "job_events": [f"count(*) from cortex.job_events where job = {RUNNING}"],

@@ -54,7 +54,7 @@ begin
         raise warning 'upkeep could not end the sessions of ended jobs: %', sqlerrm;
     end;
     begin
-        purged := cortex.purge_jobs();
+        purged := cortex.purge_expired(batch_size => 10000);
     exception when others then
         raise warning 'upkeep could not purge old jobs: %', sqlerrm;
     end;

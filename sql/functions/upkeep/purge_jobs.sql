@@ -1,6 +1,6 @@
 -- Delete finished jobs that are older than anybody wants to keep them, oldest first.
 --
--- Called by   maintain; an operator
+-- Called by   an operator; maintain has a way of its own
 -- Returns     how many it deleted; call again while it returns a full batch
 -- Raises      22023 a negative age or a batch below one
 -- Locks       the rows it deletes; skips what others have locked
@@ -31,11 +31,7 @@ begin
     end if;
 
     if v_shortest is null then
-        select least(extract(epoch from s.keep), min(extract(epoch from k.keep)))
-        into v_shortest
-        from cortex.settings as s
-        left join cortex.kind as k on true
-        group by s.keep;
+        v_shortest := cortex.shortest_keep();
     end if;
     if v_shortest is null then
         return 0;

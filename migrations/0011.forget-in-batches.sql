@@ -1,10 +1,19 @@
--- So that the rows of runners that are gone can go too, once no job and no event tells of them, and that
--- a look for them never reads a table of jobs from end to end.
+-- So that upkeep forgets batch by batch: finished jobs, however many of them are to be kept longer than
+-- others; and runners that are gone, once no job and no event tells of them.
 
+alter table cortex.upkeep add column jobs_seen_at timestamptz;
+alter table cortex.upkeep add column jobs_seen_id bigint;
 alter table cortex.upkeep add column runners_seen_to uuid;
 
+comment on column cortex.upkeep.jobs_seen_at is
+'Where the last look through the finished jobs stopped; the next goes on from there. Null: begin anew.';
+comment on column cortex.upkeep.jobs_seen_id is
+'The job at which it stopped, among those that ended at that moment.';
 comment on column cortex.upkeep.runners_seen_to is
 'Where the last look through the runners stopped; the next goes on from there. Null: begin anew.';
+
+comment on index cortex.job_finished_idx is
+'status_counts, metrics, purge_jobs, purge_expired: what ended in a window, oldest first.';
 
 -- The jobs of one runner: those that are active for its beat, all of them for the foreign key.
 
