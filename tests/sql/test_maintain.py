@@ -140,8 +140,9 @@ def test_may_be_repeated(conn, make_job):
     [
         ("reap_orphans()", {"stale": 1, "purged": 1}),
         ("reap_stale(interval)", {"orphaned": 1, "purged": 1}),
-        ("purge_expired(integer)", {"stale": 1, "orphaned": 1}),
+        ("purge_expired(batch_size integer)", {"stale": 1, "orphaned": 1}),
         ("purge_cron_runs()", {"stale": 1, "orphaned": 1, "purged": 1}),
+        ("purge_runners(batch_size integer)", {"stale": 1, "orphaned": 1, "purged": 1}),
     ],
 )
 def test_goes_on_where_one_part_fails(conn, make_job, make_runner, notices, broken, left):
