@@ -1,0 +1,1 @@
+"""A shop whose slow work is done by jobs."""
