@@ -53,8 +53,8 @@ begin
         max(l.finished_at),
         (array_agg(l.id order by l.finished_at desc, l.id desc))[1],
         array_agg(l.id) filter (
-            where extract(epoch from v_now - l.finished_at)
-                > extract(epoch from coalesce(k.keep, s.keep))
+            where date_part('epoch', v_now - l.finished_at)
+                > date_part('epoch', coalesce(k.keep, s.keep))
         )
     into v_looked, v_seen_at, v_seen_id, v_expired
     from looked as l
