@@ -25,9 +25,13 @@ begin
     end if;
 
     if current_setting('transaction_read_only') = 'off' then
-        perform cortex.reap_orphans();
-        perform cortex.reap_stale();
-        perform cortex.reap_overdue();
+        begin
+            perform cortex.reap_orphans();
+            perform cortex.reap_stale();
+            perform cortex.reap_overdue();
+        exception when serialization_failure then
+            null; -- a job has changed since the snapshot, which shows it as it was: no reason not to look
+        end;
     end if;
 
     if coalesce(list_recent.active_only, false) then
