@@ -76,6 +76,7 @@ class Bodies:
         self._tickets: dict[UUID, Ticket] = {}
         self._notes: list[tuple[Job, str]] = []
         self._changed = threading.Condition()
+        self._ending = False
         self.busy = 0
         """Places that are taken or asked for."""
         self.freed: list[Callable[[], None]] = []
@@ -133,21 +134,24 @@ class Bodies:
                     return False
                 self._changed.wait(min(left, 0.2))  # the deadline may be moved
 
-    def end(self, seconds: float) -> None:
-        """End the bodies that can be ended within *seconds*, and wait for those."""
-        carriers = [
+    def end(self, seconds: Callable[[], float]) -> None:
+        """Start nothing more; end the bodies that can be ended in so many seconds, and wait."""
+        self._ending = True
+        until = float("inf")
+        with self._changed:
+            while time.monotonic() < until and (carriers := self._mortal()):
+                left = max(0.0, seconds())  # the deadline may be moved
+                until = min(until, time.monotonic() + left + BURIAL)
+                for carrier in carriers:
+                    carrier.end(Verdict.STOP, left)
+                self._changed.wait(0.2)
+
+    def _mortal(self) -> list[Carrier]:
+        return [
             carrier
             for ticket in tuple(self._tickets.values())
             if (carrier := ticket.carrier) is not None and carrier.ends_for_good
         ]
-        for carrier in carriers:
-            carrier.end(Verdict.STOP, seconds)
-        until = time.monotonic() + seconds + BURIAL
-        with self._changed:
-            while time.monotonic() < until and any(
-                ticket.carrier in carriers for ticket in tuple(self._tickets.values())
-            ):
-                self._changed.wait(0.2)
 
     def write_notes(self) -> None:
         """Add to the jobs that are interrupted by now what became of their bodies."""
@@ -184,7 +188,7 @@ class Bodies:
         wait = None
         try:
             yield ticket.ready
-            if not ticket.released:
+            if not ticket.released and not (self._ending and ticket.job is None):
                 wait = self._start(ticket) if ticket.job is None else None
                 if ticket.job is not None:
                     yield from self._run(ticket, ticket.job)
@@ -280,6 +284,8 @@ class Bodies:
         ticket.progress = JobProgress(job, self._writer, self._connect)
         self._teller.tell(RunnerEvent("started", job.kind, job.actor, job.uuid, job.attempt))
         ticket.carrier = self._carrier(ticket, job, ticket.progress)
+        if self._ending:
+            ticket.carrier.end(Verdict.STOP, 0)
         outcome = ticket.carrier.run()
         if isinstance(outcome, Future):
             yield outcome

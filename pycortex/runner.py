@@ -399,7 +399,7 @@ class Runner:
         # Within the grace, so that processes have ended when the database hears of it.
         spare = min(self._kill_after, grace / 2)
         self._bodies.wait(lambda: self._deadline - spare - time.monotonic())
-        self._bodies.end(spare)
+        self._bodies.end(lambda: self._deadline - time.monotonic())
         self._bodies.wait(lambda: self._deadline - time.monotonic())
         why = "by shutdown: "
         why += "told twice to end" if self._rushed else f"not over within its grace of {grace:g} s"
