@@ -2,6 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from pycortex.aio import AsyncRunner
 from pycortex.errors import (
     AttemptLost,
     CortexError,
@@ -14,14 +15,17 @@ from pycortex.errors import (
     WrongState,
 )
 from pycortex.events import RunnerEvent
-from pycortex.handle import JobHandle
+from pycortex.handle import AsyncJobHandle, JobHandle
 from pycortex.models import DebounceMode, Job, JobStatus, Verdict
-from pycortex.progress import JobProgress
+from pycortex.progress import AsyncJobProgress, JobProgress
 from pycortex.registry import job
 from pycortex.runner import Runner
 from pycortex.worker import Worker
 
 __all__ = [
+    "AsyncJobHandle",
+    "AsyncJobProgress",
+    "AsyncRunner",
     "AttemptLost",
     "CortexError",
     "DebounceMode",

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum, StrEnum
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import psycopg
-from psycopg import Connection, Cursor
+from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor
 from psycopg.abc import Buffer
 from psycopg.adapt import Transformer
 from psycopg.rows import RowMaker, tuple_row
@@ -22,6 +22,7 @@ from pycortex.models import DebounceMode, InterruptPolicy, JobStatus, Verdict
 
 __all__ = [
     "bound_idling",
+    "call",
     "column",
     "listen",
     "many",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Arguments = dict[str, Any]
 
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
@@ -124,6 +126,79 @@ def bound_idling(conn: Connection[Any], seconds: float) -> None:
     conn.execute(f"set idle_in_transaction_session_timeout = {seconds * 1000:.0f}".encode())
 
 
+async def call(
+    conn: AsyncConnection[Any],
+    twin: Callable[Concatenate[Connection[Any], P], T],
+    /,
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """
+    Call a twin on a connection of asyncio's, as in ``await call(conn, sql.find_job, uuid)``.
+
+    Returns, Raises:
+        As the twin does.
+    """
+    # The twin is called until all that it asks has an answer: first it says what to ask, then it
+    # makes something of that.
+    asking = _Asking()
+    while True:
+        asking.asked = 0
+        try:
+            return twin(cast("Connection[Any]", asking), *args, **kwargs)
+        except _Unanswered as question:
+            cursor: AsyncCursor[Any] = AsyncCursor(conn, row_factory=tuple_row)
+            _prepare(cursor)
+            await cursor.execute(question.query, question.arguments, binary=True)
+            asking.answers.append(await _Answer.of(cursor))
+
+
+class _Unanswered(BaseException):
+    """What a twin asks; no error, so that no twin takes it for one."""
+
+    def __init__(self, query: bytes, arguments: Arguments) -> None:
+        super().__init__()
+        self.query = query
+        self.arguments = arguments
+
+
+class _Asking:
+    """Stands for a connection; knows the answers so far."""
+
+    def __init__(self) -> None:
+        self.answers: list[_Answer] = []
+        self.asked = 0
+
+    def execute(self, query: bytes, arguments: Arguments) -> _Answer:
+        if self.asked == len(self.answers):
+            raise _Unanswered(query, arguments)
+        self.asked += 1
+        return self.answers[self.asked - 1]
+
+
+class _Answer:
+    """What a cursor has when its rows are there."""
+
+    def __init__(self, cursor: AsyncCursor[Any], rows: list[Any] | psycopg.DataError) -> None:
+        self.connection = cursor.connection
+        self.adapters = cursor.adapters
+        self.description = cursor.description
+        self.pgresult = cursor.pgresult
+        self._rows = rows
+
+    @classmethod
+    async def of(cls, cursor: AsyncCursor[Any]) -> _Answer:
+        try:
+            return cls(cursor, await cursor.fetchall())
+        except psycopg.DataError as error:  # for whoever reads it
+            return cls(cursor, error)
+
+    def fetchall(self) -> list[Any]:
+        if isinstance(self._rows, psycopg.DataError):
+            raise self._rows
+        return self._rows
+
+
 def _given(arguments: Arguments) -> tuple[str, ...]:
     # Null for an argument with a default means the default, so leaving it out says the same.
     return tuple(name for name, value in arguments.items() if value is not None)
@@ -136,15 +211,20 @@ def _query(routine: str, names: tuple[str, ...]) -> bytes:
     return f"select * from {schema or 'cortex'}.{name}({listed})".encode()  # noqa: S608
 
 
-def _execute(conn: Connection[Any], query: bytes, arguments: Arguments) -> Cursor[Any]:
+def _execute(conn: Connection[Any], query: bytes, arguments: Arguments) -> Cursor[Any] | _Answer:
+    plain = {name: _plain(value) for name, value in arguments.items()}
+    if isinstance(conn, _Asking):
+        return conn.execute(query, plain)
+    cursor: Cursor[Any] = Cursor(conn, row_factory=tuple_row)
+    _prepare(cursor)
+    return cursor.execute(query, plain, binary=True)
+
+
+def _prepare(cursor: Cursor[Any] | AsyncCursor[Any]) -> None:
     # Not conn.cursor(): whatever row or cursor factory and JSON loader the connection's owner
     # likes, a twin returns the same. Binary, because moments and spans as text depend on what the
     # session is set to.
-    cursor: Cursor[Any] = Cursor(conn, row_factory=tuple_row)
     cursor.adapters.register_loader("jsonb", _JsonbLoader)
-    return cursor.execute(
-        query, {name: _plain(value) for name, value in arguments.items()}, binary=True
-    )
 
 
 def _plain(value: Any) -> Any:
@@ -160,7 +240,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _maker(cursor: Cursor[Any], class_: type[T]) -> Callable[[Sequence[Any]], T]:
+def _maker(cursor: Cursor[Any] | _Answer, class_: type[T]) -> Callable[[Sequence[Any]], T]:
     # A newer schema may add columns at the end of a view; this class takes those that it knows.
     known = class_.__dataclass_fields__  # type: ignore[attr-defined]
     columns = [
@@ -180,7 +260,7 @@ def _maker(cursor: Cursor[Any], class_: type[T]) -> Callable[[Sequence[Any]], T]
     return make
 
 
-def _fetch(cursor: Cursor[Any], make: RowMaker[T]) -> list[T]:
+def _fetch(cursor: Cursor[Any] | _Answer, make: RowMaker[T]) -> list[T]:
     try:
         rows = cursor.fetchall()
     except psycopg.DataError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,6 +160,9 @@ class Finisher:
         """
         self._writer.forget(progress)
         if outcome.status is None:
+            if progress._verdict is not Verdict.STOP:  # the row tells how far it got
+                with suppress(Exception):
+                    self._writer.write(progress)
             return "stopped"
         warned = False
         refusals = 0

@@ -65,7 +65,7 @@ class Crowd:
         self._queue: deque[Life] = deque()
         self._lock = threading.Lock()
         self._closed = False
-        self._threads = DaemonExecutor(threads)
+        self._threads = DaemonExecutor(threads, "pycortex-visit")
         self._later = Later("pycortex-return")
 
     def take(self, life: Life) -> None:

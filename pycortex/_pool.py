@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import select
 import threading
 import time
@@ -10,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import Connection
+from psycopg import AsyncConnection, Connection
 from psycopg.errors import (
     Diagnostic,
     IdleInTransactionSessionTimeout,
@@ -18,11 +19,11 @@ from psycopg.errors import (
 )
 from psycopg.pq import TransactionStatus
 
-from pycortex._call import bound_idling, scalar
+from pycortex._call import bound_idling, call, scalar
 from pycortex._log import logger
 from pycortex._watch import Watch
 
-__all__ = ["Pool", "is_away", "open_connection"]
+__all__ = ["Pool", "is_away", "open_async_connection", "open_connection"]
 
 T = TypeVar("T")
 
@@ -73,13 +74,39 @@ def open_connection(conninfo: str, watch: Watch) -> Connection[Any]:
     try:
         # A pooler that gives every transaction another session shows here.
         with watch.limit(conn, OPEN_LIMIT):
-            direct = scalar(conn, "pg_catalog.pg_backend_pid", int) == conn.info.backend_pid
+            direct = _session(conn) == conn.info.backend_pid
         if direct:
             conn.prepare_threshold = PREPARE_AFTER
     except BaseException:
         conn.close()
         raise
     return conn
+
+
+async def open_async_connection(conninfo: str) -> AsyncConnection[Any]:
+    """
+    Open one of asyncio's, in the same way.
+
+    Raises:
+        psycopg.OperationalError: The database can't be reached.
+    """
+    conn = await AsyncConnection.connect(conninfo, autocommit=True, prepare_threshold=None)
+    try:
+        async with asyncio.timeout(OPEN_LIMIT):
+            direct = await call(conn, _session) == conn.info.backend_pid
+        if direct:
+            conn.prepare_threshold = 2
+    except TimeoutError as error:
+        await conn.close()
+        raise psycopg.OperationalError(f"no answer within {OPEN_LIMIT:g} s") from error
+    except BaseException:
+        await conn.close()
+        raise
+    return conn
+
+
+def _session(conn: Connection[Any]) -> int:
+    return scalar(conn, "pg_catalog.pg_backend_pid", int)
 
 
 class Pool:

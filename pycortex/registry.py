@@ -11,7 +11,17 @@ from enum import StrEnum
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["Isolation", "check_body", "get", "import_app", "isolation", "job", "kinds"]
+__all__ = [
+    "Isolation",
+    "check_async_body",
+    "check_body",
+    "get",
+    "import_app",
+    "is_async",
+    "isolation",
+    "job",
+    "kinds",
+]
 
 Body = Callable[[Any], Any]
 B = TypeVar("B", bound=Body)
@@ -109,10 +119,28 @@ def check_body(body: object) -> None:
     """
     if not callable(body):
         raise TypeError(f"the body of a job must be callable, {body!r:.80} isn't")
-    if inspect.iscoroutinefunction(body) or inspect.isasyncgenfunction(body):
-        raise TypeError(f"{_place(body)} is asynchronous; a body is a plain function")
-    if inspect.isgeneratorfunction(body):
+    if is_async(body):
+        raise TypeError(f"{_place(body)} is an async def function; AsyncRunner runs those")
+    if inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body):
         raise TypeError(f"{_place(body)} is a generator; a body does its work when it is called")
+
+
+def check_async_body(body: object) -> None:
+    """
+    Refuse what an event loop can't run.
+
+    Raises:
+        TypeError: Not a coroutine function.
+    """
+    if not is_async(body):
+        check_body(body)
+        raise TypeError(f"{_place(body)} is no async def function; Runner runs plain ones")
+
+
+def is_async(body: object) -> bool:
+    """Whether calling it gives a coroutine, as far as one can see."""
+    called = getattr(body, "__call__", None)  # noqa: B004 - an object's own
+    return inspect.iscoroutinefunction(body) or inspect.iscoroutinefunction(called)
 
 
 def _place(body: Any) -> str:

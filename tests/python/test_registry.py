@@ -58,7 +58,7 @@ def test_says_what_is_wrong_without_parentheses():
 
 
 def test_refuses_what_a_thread_cannot_run():
-    with pytest.raises(TypeError, match="asynchronous"):
+    with pytest.raises(TypeError, match="AsyncRunner"):
 
         @pycortex.job("a")
         async def body(progress): ...
