@@ -21,8 +21,8 @@ from psycopg.types.json import JsonbBinaryLoader
 from pycortex.models import DebounceMode, InterruptPolicy, JobStatus, Verdict
 
 __all__ = [
+    "ask",
     "bound_idling",
-    "call",
     "column",
     "listen",
     "many",
@@ -126,7 +126,7 @@ def bound_idling(conn: Connection[Any], seconds: float) -> None:
     conn.execute(f"set idle_in_transaction_session_timeout = {seconds * 1000:.0f}".encode())
 
 
-async def call(
+async def ask(
     conn: AsyncConnection[Any],
     twin: Callable[Concatenate[Connection[Any], P], T],
     /,
@@ -134,7 +134,7 @@ async def call(
     **kwargs: P.kwargs,
 ) -> T:
     """
-    Call a twin on a connection of asyncio's, as in ``await call(conn, sql.find_job, uuid)``.
+    Call a twin on a connection of asyncio's, as in ``await ask(conn, sql.find_job, uuid)``.
 
     Returns, Raises:
         As the twin does.

@@ -19,7 +19,7 @@ from psycopg.errors import (
 )
 from psycopg.pq import TransactionStatus
 
-from pycortex._call import bound_idling, call, scalar
+from pycortex._call import ask, bound_idling, scalar
 from pycortex._log import logger
 from pycortex._watch import Watch
 
@@ -93,7 +93,7 @@ async def open_async_connection(conninfo: str) -> AsyncConnection[Any]:
     conn = await AsyncConnection.connect(conninfo, autocommit=True, prepare_threshold=None)
     try:
         async with asyncio.timeout(OPEN_LIMIT):
-            direct = await call(conn, _session) == conn.info.backend_pid
+            direct = await ask(conn, _session) == conn.info.backend_pid
         if direct:
             conn.prepare_threshold = 2
     except TimeoutError as error:

@@ -18,7 +18,7 @@ import psycopg
 
 from pycortex import sql
 from pycortex._bridge import Calls
-from pycortex._call import call
+from pycortex._call import ask
 from pycortex._carriers import Carrier
 from pycortex._log import brief, logger
 from pycortex._loop import InLoop
@@ -34,7 +34,7 @@ from pycortex.progress import AsyncJobProgress, JobProgress
 from pycortex.registry import check_async_body
 from pycortex.runner import Runner
 
-__all__ = ["AsyncRunner", "call"]
+__all__ = ["AsyncRunner", "ask"]
 
 AsyncBody = Callable[[AsyncJobProgress], Coroutine[Any, Any, Any]]
 

@@ -19,7 +19,7 @@ from psycopg.errors import Diagnostic
 
 from pycortex import sql
 from pycortex._bridge import told
-from pycortex._call import call
+from pycortex._call import ask
 from pycortex._log import logger
 from pycortex.errors import JobCancelled, JobStopped
 from pycortex.models import Job, Verdict
@@ -270,7 +270,7 @@ class AsyncJobProgress:
             conn.add_notice_handler(self.blocking._log_notice)
             if not new and conn.prepare_threshold is not None:
                 with suppress(psycopg.Error):
-                    await call(conn, sql.attach_backend, self.uuid)
+                    await ask(conn, sql.attach_backend, self.uuid)
             return conn
 
     async def _close(self) -> None:

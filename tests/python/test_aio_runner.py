@@ -445,13 +445,13 @@ def test_a_database_out_of_reach_is_said_and_leaves_nothing():
 def test_twins_are_called_on_connections_of_asyncio(database, committed):
     async def main():
         async with await psycopg.AsyncConnection.connect(database) as conn:
-            spawned = await pycortex.aio.call(conn, sql.spawn_job, "test", params={"a": 1})
+            spawned = await pycortex.aio.ask(conn, sql.spawn_job, "test", params={"a": 1})
             unseen = sql.find_job(committed.conn, spawned.uuid)
             await conn.commit()
-            job = await pycortex.aio.call(conn, sql.find_job, spawned.uuid)
-            rows = await pycortex.aio.call(conn, sql.list_recent, max_rows=5)
+            job = await pycortex.aio.ask(conn, sql.find_job, spawned.uuid)
+            rows = await pycortex.aio.ask(conn, sql.list_recent, max_rows=5)
             with pytest.raises(pycortex.JobNotFound):
-                await pycortex.aio.call(conn, sql.cancel_job, UUID(int=1))
+                await pycortex.aio.ask(conn, sql.cancel_job, UUID(int=1))
             await conn.rollback()
             return unseen, job, rows
 
@@ -467,7 +467,7 @@ def test_a_twin_reads_moments_that_python_cannot_hold(database, committed):
 
     async def main():
         async with await psycopg.AsyncConnection.connect(database) as conn:
-            return await pycortex.aio.call(conn, sql.find_job, job)
+            return await pycortex.aio.ask(conn, sql.find_job, job)
 
     assert run(main).run_at == sql.find_job(committed.conn, job).run_at
 
