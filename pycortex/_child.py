@@ -20,6 +20,9 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import NoReturn
 
+import psycopg
+from psycopg.pq import TransactionStatus
+
 from pycortex._line import CHUNK, Inbox, frame
 from pycortex._log import logger
 from pycortex._outcome import Body, Outcome, run_body
@@ -40,7 +43,7 @@ BACKLOG = 1000
 """Log records that wait to be sent, at most."""
 
 LAST_WORDS = 2.0
-"""Seconds to send what waits, where the process is ended."""
+"""Seconds to say what is left to be said: to the runner, and to a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class _Line:
         end.set_inheritable(False)
         self._end = end
         self._runner = runner
-        self._unsaid: SimpleQueue[bytes | None] = SimpleQueue()
+        self._unsaid: SimpleQueue[tuple[bytes, threading.Event | None] | None] = SimpleQueue()
         self._orders: SimpleQueue[Order] = SimpleQueue()
         self._progress: JobProgress | None = None
         self._speaker = start_thread(self._speak, "pycortex-speaker")
@@ -122,9 +125,15 @@ class _Line:
         self._progress = progress
         self.say(Begins())
 
-    def say(self, what: Report | Step | Begins | Stopped | logging.LogRecord) -> None:
+    def say(self, what: Report | Begins | Stopped | logging.LogRecord) -> None:
         """Say something, if somebody still hears."""
-        self._unsaid.put(frame(what))
+        self._unsaid.put((frame(what), None))
+
+    def say_now(self, step: Step) -> None:
+        """Say which step was written, before the body goes on and perhaps lets no thread move."""
+        said = threading.Event()
+        self._unsaid.put((frame(step), said))
+        said.wait(LAST_WORDS)
 
     def tell(self, record: logging.LogRecord) -> None:
         """Say a log record; no faster than they are heard."""
@@ -139,8 +148,11 @@ class _Line:
 
     def _speak(self) -> None:
         with suppress(OSError):
-            while (message := self._unsaid.get()) is not None:
+            while (entry := self._unsaid.get()) is not None:
+                message, said = entry
                 self._end.sendall(message)
+                if said is not None:
+                    said.set()
 
     def _listen(self) -> None:
         with suppress(OSError):
@@ -150,6 +162,9 @@ class _Line:
                     self._orders.put(said)
                 elif isinstance(said, Verdict) and self._progress is not None:
                     self._progress._hear(said)
+            _die()
+        while os.getppid() == self._runner:  # the body closed the line, of which the runner hears
+            time.sleep(GLANCE)
         _die()
 
     def _messages(self) -> Iterator[bytes]:
@@ -160,7 +175,10 @@ class _Line:
         # Not only the end of the line: a process that the runner forked may hold it open.
         while os.getppid() == self._runner:
             if poll.poll(GLANCE * 1000):
-                data = self._end.recv(CHUNK)
+                try:
+                    data = self._end.recv(CHUNK)
+                except ConnectionResetError:
+                    return
                 if not data:
                     return
                 yield from inbox.put(data)
@@ -192,7 +210,7 @@ def _live(line: _Line) -> Report | Stopped:
     """Do what is ordered; says and returns how it ended."""
     order = line.order()
     _relay_logs(line, order.levels)
-    here = Desk(order.task.conninfo, order.task.step_interval, line.say)
+    here = Desk(order.task.conninfo, order.task.step_interval, line.say_now)
     progress = here.progress(order.task.job)
     try:
         body = _unpickle(order)
@@ -203,6 +221,8 @@ def _live(line: _Line) -> Report | Stopped:
         line.begin(progress)
         ended = _run(body, progress)
     line.say(ended)
+    if isinstance(ended, Stopped):
+        _cancel_statements(progress)
     here.end(progress)
     if isinstance(ended, Report):
         here.close()
@@ -249,6 +269,14 @@ def _run(body: Body, progress: JobProgress) -> Report | Stopped:
         latest = progress._latest
         return Stopped(None if latest is None else plain_step(latest))
     return report(outcome, progress)
+
+
+def _cancel_statements(progress: JobProgress) -> None:
+    """End what the body waits for in the database, which would go on without it."""
+    for conn in progress._connections:
+        with suppress(psycopg.Error):
+            if conn.info.transaction_status == TransactionStatus.ACTIVE:
+                conn.cancel_safe(timeout=LAST_WORDS)
 
 
 def _relay_logs(line: _Line, levels: dict[str, int]) -> None:

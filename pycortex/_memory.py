@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["kills_for_memory"]
+
+ROOT = Path("/")
 
 
 def kills_for_memory() -> int:
     """
     Count the processes killed for want of memory: in this control group, else on this system.
 
-    See memory.events of cgroup v2 and /proc/vmstat in the kernel's documentation; 0 without them.
+    See memory.events of cgroup v2, memory.oom_control of v1, and /proc/vmstat; 0 without them.
     """
-    for group in _groups():
-        with suppress(OSError, ValueError, KeyError):
-            return int(_table(group / "memory.events")["oom_kill"])
-        with suppress(OSError, ValueError, KeyError):
-            return int(_table(group / "memory.oom_control")["oom_kill"])
-    with suppress(OSError, ValueError, KeyError):
-        return int(_table(Path("/proc/vmstat"))["oom_kill"])
+    for path in _counters():
+        with suppress(OSError, ValueError):
+            for line in path.read_text().splitlines():
+                name, _, value = line.partition(" ")
+                if name == "oom_kill":
+                    return int(value)
     return 0
 
 
-def _groups() -> list[Path]:
-    """List where this process's control group may be: version 2, version 1, within a container."""
-    groups = []
+def _counters() -> Iterator[Path]:
+    """Name the files that may have the count, the narrowest first."""
+    groups = ROOT / "sys/fs/cgroup"
     with suppress(OSError, ValueError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
+        for line in (ROOT / "proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             if not controllers:
-                groups.append(Path("/sys/fs/cgroup") / path.lstrip("/"))
+                yield groups / path.lstrip("/") / "memory.events"
             elif "memory" in controllers.split(","):
-                groups.append(Path("/sys/fs/cgroup/memory") / path.lstrip("/"))
-    return [*groups, Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/memory")]
-
-
-def _table(path: Path) -> dict[str, str]:
-    return dict(line.split(None, 1) for line in path.read_text().splitlines())
+                yield groups / "memory" / path.lstrip("/") / "memory.oom_control"
+    yield groups / "memory.events"  # as a container may see it
+    yield groups / "memory/memory.oom_control"
+    yield ROOT / "proc/vmstat"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import multiprocessing
 import os
@@ -12,6 +11,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
+from contextlib import suppress
+from itertools import repeat
 
 from pycortex import JobFailed, JobProgress
 
@@ -85,6 +87,11 @@ def die_by(progress: JobProgress) -> None:
     number = signal.Signals[progress.params["signal"]]
     signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None
     os.kill(os.getpid(), number)
+    time.sleep(600)
+
+
+def die_by_number(progress: JobProgress) -> None:
+    os.kill(os.getpid(), progress.params["number"])
     time.sleep(600)
 
 
@@ -165,18 +172,14 @@ def swallow(progress: JobProgress) -> None:
     """Heed nothing, as a bare except in a loop does."""
     at_it(progress)
     while True:
-        try:
+        with suppress(BaseException):
             time.sleep(600)
-        except BaseException:
-            pass
 
 
 def hold_the_gil(progress: JobProgress) -> None:
-    """Hang in compiled code: no other thread of the process moves any more."""
+    """Hang in compiled code that looks at no signals and lets no other thread move."""
     at_it(progress)
-    libc = ctypes.PyDLL(None)
-    while True:
-        libc.sleep(600)
+    deque(repeat(0), maxlen=0)
 
 
 def query(progress: JobProgress) -> None:
@@ -216,6 +219,11 @@ def leave_fork(progress: JobProgress) -> int:
     return pid
 
 
+def fork_and_nap(progress: JobProgress) -> None:
+    at_it(progress, leave_fork(progress))
+    time.sleep(600)
+
+
 def crash_with_fork(progress: JobProgress) -> None:
     at_it(progress, leave_fork(progress))
     os._exit(4)
@@ -249,10 +257,8 @@ def tidy_up_badly(progress: JobProgress) -> None:
 
 def finish_soon(progress: JobProgress) -> str:
     """Do what is left, instead of ending at once."""
-    try:
+    with suppress(BaseException):
         nap(progress)
-    except BaseException:
-        progress.step(2, 2, "last one")
     return "finished"
 
 

@@ -1,4 +1,4 @@
-"""Fixtures for bodies in processes of their own: a beat that is soon heard, runners that use them."""
+"""Fixtures for bodies in processes of their own: a quick beat, and runners that use them."""
 
 from __future__ import annotations
 

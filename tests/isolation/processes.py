@@ -40,6 +40,6 @@ def bodies(pid: int) -> list[int]:
 
 
 def wait_at_it(handle: JobHandle) -> list[int]:
-    """Wait until the body of tests.isolation.bodies is at it; gives its process, and the others'."""
+    """Wait until a body of tests.isolation.bodies is at it; gives its process, and others."""
     job: Any = wait_until(lambda: (job := handle.job()).progress_current == 1 and job)
     return [int(word) for word in job.message.split()]
