@@ -210,3 +210,30 @@ def test_shows_the_same_instants_in_every_time_zone(conn, zone):
     assert seen["run_at"] == seen["created_at"]
     at = rows(conn, "select at from cortex.job_events where job = %s order by at", [job])
     assert all(before <= event["at"] <= after for event in at)
+
+
+PAGE = """
+    select uuid, created_at from cortex.jobs
+    where (created_at, uuid) < (%s::timestamptz, %s::uuid)
+    order by created_at desc, uuid desc
+    limit 10
+"""
+
+
+def test_can_be_paged_through_while_jobs_come_in(conn, make_job):
+    """Q04: by a key, so that no row comes twice and none is left out; ten share each moment."""
+    there = {
+        make_job("queued", created_at=f"2020-01-01 00:{minute:02}:00+00")
+        for minute in range(10)
+        for _ in range(10)
+    }
+
+    seen, last = [], ("infinity", "ffffffff-ffff-ffff-ffff-ffffffffffff")
+    while page := conn.execute(PAGE, last).fetchall():
+        seen += [uuid for uuid, _ in page]
+        last = (page[-1][1], page[-1][0])
+        make_job("queued")
+        make_job("queued", created_at="2020-01-01 00:05:00+00")
+
+    assert len(seen) == len(set(seen))
+    assert there <= set(seen)

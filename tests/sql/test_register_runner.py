@@ -85,6 +85,35 @@ def test_does_not_wait_for_whoever_holds_numbers_like_ours(connect):
     assert len(table_of(conn, "runner")) == 1
 
 
+def test_takes_the_next_number_where_somebody_holds_one_of_ours(conn, connect):
+    """H08: even a stranger in our own key space."""
+    [first] = rows(conn, f"select uuid from ({REGISTER}) as r (uuid)", ["a", "h", 1])
+    [runner] = table_of(conn, "runner")
+    stranger = connect(conn.info.dsn)
+    stranger.execute("select pg_advisory_lock(cortex.lock_space(), %s)", [runner["lease"] + 1])
+    conn.execute("set local lock_timeout = '1s'")
+
+    conn.execute(REGISTER, ["b", "h", 1])
+
+    assert first
+    assert {each["lease"] for each in table_of(conn, "runner")} == {
+        runner["lease"],
+        runner["lease"] + 2,
+    }
+
+
+def test_begins_again_after_the_largest_number(conn):
+    """E14: the second key of an advisory lock has four bytes."""
+    conn.execute("alter table cortex.runner alter column lease restart with 2147483640")
+
+    for _ in range(20):
+        conn.execute(REGISTER, ["a", "h", 1])
+
+    leases = {runner["lease"] for runner in table_of(conn, "runner")}
+    assert (min(leases), max(leases), len(leases)) == (1, 2147483647, 20)
+    assert value(conn, "select bool_and(alive) from cortex.runners") is True
+
+
 @pytest.mark.parametrize("arguments", [[None, "h", 1], ["a", None, 1], ["a", "h", None]])
 def test_refuses_null(conn, arguments):
     with refused(conn, "22004"):

@@ -33,8 +33,13 @@ begin
     values (register_runner.name, register_runner.host, register_runner.pid, pg_backend_pid())
     returning runner.uuid, runner.lease into v_runner, v_lease;
 
-    -- The number is new, so nobody holds it.
-    perform pg_advisory_lock(cortex.lock_space(), v_lease);
+    -- The number is new, unless the numbers have begun again, or a stranger uses ours: then take the next.
+    while not pg_try_advisory_lock(cortex.lock_space(), v_lease) loop
+        update cortex.runner as r
+        set lease = default
+        where r.uuid = v_runner
+        returning r.lease into v_lease;
+    end loop;
 
     perform cortex.hold_session();
 
