@@ -11,6 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
+from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.pq import TransactionStatus
 
 from pycortex import sql
 from pycortex._log import Outage, brief, logger
@@ -121,7 +123,8 @@ class Lease:
                 self._beat_once()
             except Exception as error:  # noqa: BLE001 - this thread must not end before the runner
                 self._complain(error)
-                self._drop()
+                if not _is_sound(self._conn):  # else its session keeps the lease meanwhile
+                    self._drop()
                 wait = delay
                 delay = min(2 * delay, LAST_DELAY, self.beat)
             else:
@@ -132,16 +135,36 @@ class Lease:
     def _beat_once(self) -> None:
         conn = self._connection()
         try:
-            with self._watch.limit(conn, LIMIT):
-                jobs = sql.keep_runner(conn, self.uuid)
-                self.beat = sql.configuration(conn).runner_beat.total_seconds()
+            try:
+                jobs = self._beat_with(conn)
+            except ReadOnlySqlTransaction:
+                # No primary any more, or not for now: the old session stays until another one gets
+                # through, so that the lease is held.
+                jobs = self._beat_with_another()
         except RunnerNotFound:
             if self._stop.is_set():
                 return
             logger.error("runner %s was retired by somebody else; registering anew", self.uuid)
-            self._register(conn)
+            self._register(self._connection())
             return
         self._hear(jobs)
+
+    def _beat_with(self, conn: Connection[Any]) -> Sequence[RunnerJob]:
+        with self._watch.limit(conn, LIMIT):
+            jobs = sql.keep_runner(conn, self.uuid)
+            self.beat = sql.configuration(conn).runner_beat.total_seconds()
+        return jobs
+
+    def _beat_with_another(self) -> Sequence[RunnerJob]:
+        conn = open_connection(self._conninfo, self._watch)
+        try:
+            jobs = self._beat_with(conn)
+        except BaseException:
+            conn.close()
+            raise
+        self._drop()
+        self._conn = conn
+        return jobs
 
     def _retire(self) -> None:
         # As long as somebody waits for the outcome; afterwards the process may go any moment.
@@ -174,3 +197,12 @@ class Lease:
         conn, self._conn = self._conn, None
         if conn is not None:
             conn.close()
+
+
+def _is_sound(conn: Connection[Any] | None) -> bool:
+    """Whether a connection is fit for another call."""
+    return (
+        conn is not None
+        and not conn.closed
+        and conn.info.transaction_status == TransactionStatus.IDLE
+    )

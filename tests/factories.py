@@ -92,7 +92,7 @@ def make_runner(
     **columns: Any,
 ) -> UUID:
     """
-    Insert a runner and return its uuid; nobody holds its lease.
+    Insert a runner and return its uuid; nobody holds its lease. It came since the server started.
 
     Args:
         alive: Seen just now; otherwise last seen an hour ago, longer than any grace.
@@ -100,11 +100,12 @@ def make_runner(
         columns: Any other column of cortex.runner.
     """
     moment = _moment(conn, silent_for or ("0" if alive else "1 hour"))
+    started = _scalar(conn, "select pg_catalog.pg_postmaster_start_time()", [])
     row: dict[str, Any] = {
         "name": "test runner",
         "host": "test.invalid",
         "pid": 4242,
-        "registered_at": moment,
+        "registered_at": max(moment, started),
         "seen_at": moment,
     }
     return _insert(conn, "runner", row | columns)

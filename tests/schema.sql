@@ -1328,7 +1328,11 @@ CREATE VIEW cortex.runners AS
     registered_at,
     seen_at,
     retired_at,
-    ((retired_at IS NULL) AND (((cortex.clock() - seen_at) <= ( SELECT s.runner_grace
+    ((retired_at IS NULL) AND (((cortex.clock() -
+        CASE
+            WHEN ((backend_pid IS NOT NULL) AND (registered_at < pg_postmaster_start_time())) THEN GREATEST(seen_at, pg_postmaster_start_time())
+            ELSE seen_at
+        END) <= ( SELECT s.runner_grace
            FROM cortex.settings s)) OR (EXISTS ( SELECT
            FROM pg_locks l
           WHERE ((l.locktype = 'advisory'::text) AND (l.database = ( SELECT d.oid
@@ -1339,7 +1343,7 @@ CREATE VIEW cortex.runners AS
 
 COMMENT ON VIEW cortex.runners IS 'Processes that run or ran job bodies.';
 
-COMMENT ON COLUMN cortex.runners.alive IS 'False once it retired, or its lease is free and its last beat older than the grace.';
+COMMENT ON COLUMN cortex.runners.alive IS 'False once it retired, or its lease is free and its last beat, and the server''s start, older than the grace.';
 
 CREATE TABLE cortex.turnstile (
     kind text NOT NULL,

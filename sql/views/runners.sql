@@ -1,6 +1,8 @@
 -- Who runs jobs, and who of them lives. The one definition of a dead runner.
 --
--- A runner lives while it beats; and while it is silent, as long as its session holds its lease.
+-- A runner lives while it beats; and while it is silent, as long as its session holds its lease. Where the
+-- server itself was away, which ended that session, its silence counts from the server's start: otherwise
+-- whoever is back first would take all the others for dead.
 
 create or replace view cortex.runners as
 select
@@ -13,7 +15,11 @@ select
     r.retired_at,
     r.retired_at is null
     and (
-        cortex.clock() - r.seen_at <= (select s.runner_grace from cortex.settings as s)
+        cortex.clock() - case
+            when r.backend_pid is not null and r.registered_at < pg_postmaster_start_time()
+                then greatest(r.seen_at, pg_postmaster_start_time())
+            else r.seen_at
+        end <= (select s.runner_grace from cortex.settings as s)
         or exists (
             select
             from pg_catalog.pg_locks as l
@@ -35,4 +41,4 @@ from cortex.runner as r;
 comment on view cortex.runners is
 'Processes that run or ran job bodies.';
 comment on column cortex.runners.alive is
-'False once it retired, or its lease is free and its last beat older than the grace.';
+'False once it retired, or its lease is free and its last beat, and the server''s start, older than the grace.';

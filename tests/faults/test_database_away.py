@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 
@@ -155,6 +157,50 @@ def test_a_runner_stays_registered_through_a_restart(own_server, own_database, r
         wait_until(lambda: conn.execute(held).fetchone()[0])
         time.sleep(0.5)
         assert [row.alive for row in sql.list_runners(conn)] == [True]
+
+
+SLEEPER = """
+import sys, pycortex
+from tests.faults.ledger import main_journal
+journal = main_journal()
+def body(progress):
+    progress.step(1, 2)
+    sys.stdin.readline()
+    progress.step(2, 2, flush=True)
+    return "awake"
+with pycortex.Runner(sys.argv[1]) as runner:
+    handle = runner.spawn("sleep", journal.body(body))
+    journal.acknowledged(handle.uuid)
+    print("ready", flush=True)
+    handle.wait()
+"""
+
+
+def test_an_outage_longer_than_the_grace_makes_no_orphans(
+    own_server, own_database, make_runner_process
+):
+    """Whoever is back first, pg_cron or another runner, leaves the others the time to come back."""
+    with psycopg.connect(own_database, autocommit=True) as conn:
+        sql.configure(conn, runner_beat="100 ms", runner_grace="5 s")
+    process = make_runner_process(SLEEPER, own_database)
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    wait_until(lambda: rows(own_database)[0].progress_current == 1)
+    os.kill(process.pid, signal.SIGSTOP)  # so that it is certainly not the first to be back
+    own_server.stop()
+    until = time.monotonic() + 5.5
+    wait_until(lambda: time.monotonic() > until)
+    own_server.start()
+
+    with psycopg.connect(own_database, autocommit=True) as conn:
+        assert sql.maintain(conn).orphaned == 0
+        assert [runner.alive for runner in sql.list_runners(conn)] == [True]
+    os.kill(process.pid, signal.SIGCONT)
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+    assert process.wait(30) == 0
+    [job] = rows(own_database)
+    assert (job.status, job.result, job.progress_current) == (JobStatus.SUCCEEDED, "awake", 2)
 
 
 def test_an_idle_worker_outlasts_the_outage_and_hears_again(

@@ -43,6 +43,24 @@ def test_takes_a_silent_runner_that_holds_its_lease_for_alive(conn):
     assert value(conn, ALIVE, [runner]) is True
 
 
+@pytest.mark.parametrize(
+    ("lease", "share", "alive"), [(1, 2, True), (1, 0.5, False), (None, 2, False)]
+)
+def test_counts_silence_from_the_servers_start_where_that_ended_the_lease(
+    conn, make_runner, lease, share, alive
+):
+    started = "select pg_postmaster_start_time() - interval '1 day'"
+    before = value(conn, started)
+    conn.execute(
+        "update cortex.settings set runner_beat = '1 millisecond', runner_grace = interval"
+        " '50 milliseconds' + %s * (clock_timestamp() - pg_postmaster_start_time())",
+        [share],
+    )
+    runner = make_runner(registered_at=before, seen_at=before, backend_pid=lease)
+
+    assert value(conn, ALIVE, [runner]) is alive
+
+
 def test_takes_a_runner_that_retired_for_dead_at_once(conn):
     runner = value(conn, "select cortex.register_runner('a', 'h', 1)")
     conn.execute("update cortex.runner set retired_at = clock_timestamp()")
