@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -117,11 +118,21 @@ def screen(stream: IO[str] | None, *, quiet: bool = False) -> Screen:
 @contextmanager
 def _in_one_go() -> Iterator[None]:
     """Hold Ctrl-C back: what is drawn by half would be drawn again, behind itself."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before: dict[int, Any] = {}
     try:
+        # Not by a mask: another thread would get the signal, and this one its exception.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, lambda number, _: came.append(number))
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for held, handler in before.items():
+            signal.signal(held, signal.SIG_DFL if handler is None else handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
 class Nothing:
