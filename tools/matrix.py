@@ -39,10 +39,8 @@ ELSEWHERE = {
 
 def test(major: int, arguments: list[str]) -> tuple[int, str]:
     """Run the suite on one version; return pytest's exit code and what it printed."""
-    environment = os.environ | {
-        "PYCORTEX_TEST_TIER": "local",
-        "PYCORTEX_TEST_BINDIR": str(bindir(major)),
-    }
+    environment = {"PYCORTEX_SOAK_SECONDS": "6"} | os.environ  # "make test" soaks for longer
+    environment |= {"PYCORTEX_TEST_TIER": "local", "PYCORTEX_TEST_BINDIR": str(bindir(major))}
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     pytest += [f"--ignore={path}" for path in ELSEWHERE]
     # A good part of the suite's time is waiting: one process more than there are processors.

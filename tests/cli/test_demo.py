@@ -20,6 +20,7 @@ def claims(text: str) -> tuple[int, int]:
     return len(re.findall("^ok  ", text, re.M)), len(re.findall("^NOT SO", text, re.M))
 
 
+@pytest.mark.waits
 @pytest.mark.timeout(240)
 def test_every_claim_holds_and_it_can_be_repeated(bare_pycortex, place):
     arguments = ("demo", "--path", str(place / "server"))

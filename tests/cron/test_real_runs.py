@@ -41,6 +41,7 @@ def watched(cron_home: str) -> Iterator[psycopg.Connection[Any]]:
         conn.execute("select cortex.unschedule_maintenance()")
 
 
+@pytest.mark.waits
 @pytest.mark.timeout(400)
 def test_closes_the_jobs_of_killed_runners_in_both_kinds_of_database(
     cron_server: Server, cron_home: str, apart: str, watched: psycopg.Connection[Any]
