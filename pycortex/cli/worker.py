@@ -82,7 +82,7 @@ def worker(
     as_json: bool,
 ) -> None:
     """
-    Run what anybody spawned, in threads or in processes of their own.
+    Run what anybody spawned, in threads or in processes.
 
     Runs the built-in kinds and those of --app. SIGTERM and Ctrl-C end it: it claims nothing more,
     gives bodies the grace to finish, and marks the rest interrupted. A second signal ends it at
