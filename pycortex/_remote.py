@@ -196,8 +196,8 @@ def _begin(pool: Pool, job: Job) -> bool:
     delay = FIRST_DELAY
     while True:
         try:
-            # Anew: if an answer is lost the right may be, and then the body doesn't run.
-            with pool.connection(new=True) as conn:
+            # If the answer is lost the right may be, and then the body doesn't run: not pool.run.
+            with pool.connection() as conn:
                 return sql.begin_body(conn, job.uuid, job.attempt)
         except psycopg.Error as error:
             if not is_away(error) or time.monotonic() > until:

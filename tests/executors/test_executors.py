@@ -160,6 +160,22 @@ def test_bodies_in_one_place_share_what_is_open(threads, new_runner, signs):
     wait_until(lambda: not _remote._places)
 
 
+def test_a_place_that_is_never_without_a_body_keeps_few_connections(
+    threads, new_runner, signs, committed
+):
+    runner = new_runner(executor=threads)
+    held = runner.spawn("test", bodies.hold, params=signs.params)
+    signs.wait("held")
+    quick = [runner.spawn("test", bodies.tell_where) for _ in range(15)]
+    assert {handle.wait(30).status for handle in quick} == {JobStatus.SUCCEEDED}
+
+    [place] = _remote._places.values()
+
+    assert len(place.desk.pool._idle) <= 4
+    signs.give("end")
+    assert held.wait(20).status is JobStatus.SUCCEEDED
+
+
 def test_a_reason_to_fail_is_the_message(executor, new_runner, caplog):
     job = new_runner(executor=executor).spawn("test", bodies.fail).wait(60)
 
