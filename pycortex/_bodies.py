@@ -101,7 +101,13 @@ class Bodies:
     def launch(self, ticket: Ticket, uuid: UUID) -> None:
         """Go on with a ticket whose row exists."""
         ticket.uuid = uuid
+        before = self._tickets.get(uuid)
         self._tickets[uuid] = ticket
+        if before is not None and before.carrier is not None:
+            # Given up, and taken again by this runner before a beat told it.
+            before.carrier.hear(Verdict.STOP, hard=True)
+            if before.carrier.ends_for_good:
+                ticket.before = before.gone
         ticket.ready.set_result(None)
 
     def find(self, job: UUID) -> Ticket | None:
@@ -188,6 +194,8 @@ class Bodies:
         wait = None
         try:
             yield ticket.ready
+            if ticket.before is not None:
+                yield ticket.before
             if not ticket.released and not (self._ending and ticket.job is None):
                 wait = self._start(ticket) if ticket.job is None else None
                 if ticket.job is not None:
@@ -200,6 +208,7 @@ class Bodies:
         finally:
             if wait is None:
                 self._forget(ticket)
+                ticket.gone.set_result(None)
             else:
                 self._later.call(wait, lambda: self._again(ticket))
             self._free()

@@ -32,6 +32,8 @@ class Ticket:
         progress: What its body holds; set while and after it runs.
         carrier: What runs the body; set with *progress*.
         ready: Done when there is a row, or when there will be none: then *released*.
+        before: Done when an earlier attempt in a process is over; None where there is none.
+        gone: Done when this attempt is over, or its place was given back.
         over: Done when this process has nothing more to do with the job.
         due: While the job waits for its time: the earliest start, on the monotonic clock.
     """
@@ -52,6 +54,8 @@ class Ticket:
         self.carrier: Carrier | None = None
         self.ready: Future[None] = Future()
         self.released = False
+        self.before: Future[None] | None = None
+        self.gone: Future[None] = Future()
         self.over: Future[None] = Future()
         self.delay = FIRST_DELAY
         self.due = 0.0

@@ -206,9 +206,7 @@ class Runner:
             psycopg.DataError: An argument that the database refuses.
         """
         check_body(body)
-        where = self._place(kind, body, isolation)
-        if where is Isolation.PROCESS:
-            check_portable(body)
+        where = self._place_checked(kind, body, isolation)
         arguments = {
             "kind": kind,
             "actor": actor,
@@ -317,6 +315,14 @@ class Runner:
         if isolation is not None:
             return Isolation.of(isolation)
         return registry.isolation(kind, body) or self._isolation
+
+    def _place_checked(
+        self, kind: str, body: Body, isolation: Isolation | str | None = None
+    ) -> Isolation | None:
+        where = self._place(kind, body, isolation)
+        if where is Isolation.PROCESS:
+            check_portable(body)
+        return where
 
     def _carrier(self, ticket: Ticket, job: Job, progress: JobProgress) -> Carrier:
         if ticket.isolation is Isolation.PROCESS:

@@ -50,6 +50,7 @@ class Worker:
 
     Raises:
         LookupError: A kind without a body.
+        TypeError: A kind whose body no other process can find, and shall have one of its own.
     """
 
     def __init__(
@@ -59,9 +60,11 @@ class Worker:
             raise ValueError(f"poll_interval is {poll_interval}; give seconds, above 0")
         self.kinds = sorted(set(registry.kinds() if kinds is None else kinds))
         for kind in self.kinds:
-            if registry.get(kind) is None:
+            body = registry.get(kind)
+            if body is None:
                 known = ", ".join(registry.kinds()) or "none"
                 raise LookupError(f"kind {kind!r} has no body; registered: {known}")
+            runner._place_checked(kind, body)
         self._runner = runner
         self._poll_interval = poll_interval
         self._wake = threading.Event()
