@@ -5,16 +5,22 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
-from collections import OrderedDict, deque, namedtuple
-from datetime import UTC, date, datetime, time, timedelta
+from collections import OrderedDict, UserString, deque, namedtuple
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from ipaddress import ip_address, ip_network
+from itertools import count
 from pathlib import PurePosixPath
+from unittest.mock import ANY
 from uuid import UUID
 
 import pytest
 
 from pycortex.values import LIMIT, check_params, to_json, to_jsonb
+
+ONE_EAST = timezone(timedelta(hours=1))
 
 
 class Colour(enum.Enum):
@@ -64,6 +70,89 @@ class Endless(Scalar):
         return "Endless"
 
 
+class Loud(str):
+    """A text whose own methods can't be trusted."""
+
+    def __str__(self):
+        raise RuntimeError("no")
+
+    __repr__ = __str__
+
+
+class LoudInt(int):
+    def __int__(self):
+        raise RuntimeError("no")
+
+    __str__ = __repr__ = __int__
+
+
+class LoudFloat(float):
+    def __float__(self):
+        raise RuntimeError("no")
+
+
+class Broken(list):
+    """A list that fails when it is read."""
+
+    def __iter__(self):
+        raise RuntimeError("no")
+
+    def __repr__(self):
+        return "Broken"
+
+
+class BrokenMapping(dict):
+    def items(self):
+        raise KeyError("no")
+
+    def __repr__(self):
+        return "BrokenMapping"
+
+
+class BrokenPath:
+    def __fspath__(self):
+        raise OSError("no")
+
+    def __repr__(self):
+        return "BrokenPath"
+
+
+class NotATime(datetime):
+    """Stands in for NaT of pandas, which says that it is a datetime."""
+
+    def __eq__(self, other):
+        return False
+
+    def __ne__(self, other):
+        return True
+
+    __hash__ = datetime.__hash__
+
+    def __str__(self):
+        return "NaT"
+
+
+class EndlessMapping(Mapping):
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        return map(str, count())
+
+    def __getitem__(self, key):
+        return 1
+
+
+class Permission(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+class NoPath:
+    def __fspath__(self):
+        return b"/a/\xff"
+
+
 class Unspeakable:
     def __repr__(self):
         raise RuntimeError("no")
@@ -92,6 +181,20 @@ class Unspeakable:
         (memoryview(b"abcd")[::2], "YWM="),
         (Colour.RED, "red"),
         (Level.HIGH, 3),
+        (Permission.READ | Permission.WRITE, 3),
+        ([Loud("abc"), LoudInt(7), LoudFloat(1.5)], ["abc", 7, 1.5]),
+        (UserString("abc"), "abc"),
+        (ip_address("::1"), "::1"),
+        (ip_network("10.0.0.0/8"), "10.0.0.0/8"),
+        (datetime.fromisoformat("2026-01-02T03:04:05"), "2026-01-02T03:04:05"),
+        (
+            datetime(2026, 10, 25, 2, tzinfo=timezone(timedelta(hours=1))),
+            "2026-10-25T02:00:00+01:00",
+        ),
+        (-0.0, -0.0),
+        (NoPath(), "/a/\ufffd"),
+        ("e\u0301", "e\u0301"),
+        ({frozenset({2}), frozenset({1, 3})}, [[1, 3], [2]]),
         (Point(1, date(2026, 1, 2)), {"x": 1, "when": "2026-01-02"}),
         (Pair(1, [2]), {"left": 1, "right": [2]}),
         ((1, (2,)), [1, [2]]),
@@ -128,6 +231,12 @@ def test_converts_by_the_documented_rules(value, expected):
         ([Decimal("NaN")], [None]),
         (Scalar(float("-inf")), None),
         (Endless(0), "Endless"),
+        (Broken([1]), "Broken"),
+        ([1, {"a": Broken([1])}], [1, {"a": "Broken"}]),
+        (BrokenMapping(a=1), "BrokenMapping"),
+        (BrokenPath(), "BrokenPath"),
+        (NotATime(2026, 1, 1), None),
+        ((item for item in "ab"), ANY),
         (Unspeakable(), "<Unspeakable whose repr can't be had>"),
         ({1: "a", "1": "b"}, {"1 (2)": "a", "1": "b"}),
         ({"a\x00": 1, "a\ufffd": 2}, {"a\ufffd": 1, "a\ufffd (2)": 2}),
@@ -184,6 +293,17 @@ def test_shortens_an_endless_repr():
     assert len(warning) < 400
 
 
+@pytest.mark.parametrize("hold", [lambda inner: [inner], lambda inner: {"a": inner}])
+def test_takes_what_is_nested_as_deeply_as_promised(hold):
+    """E08: also where the caller's own frames have used up some of Python's limit."""
+    nested: object = 1
+    for _ in range(200):
+        nested = hold(nested)
+
+    to_jsonb(nested)
+    check_params({"a": nested[0] if isinstance(nested, list) else nested["a"]})
+
+
 @pytest.mark.parametrize("depth", [201, 20_000])
 def test_refuses_what_is_nested_too_deeply(depth):
     """E08."""
@@ -225,8 +345,8 @@ def test_refuses_what_is_too_large_and_says_how_large(make):
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: range(10**12), lambda: ["x" * 10**6] * 1000, lambda: b"x" * 10**8],
-    ids=["range", "texts", "bytes"],
+    [lambda: range(10**12), lambda: ["x" * 10**6] * 1000, lambda: b"x" * 10**8, EndlessMapping],
+    ids=["range", "texts", "bytes", "endless"],
 )
 def test_gives_up_early_on_what_is_far_too_large(make):
     """E08."""
@@ -246,6 +366,15 @@ def test_gives_up_early_on_what_is_far_too_large(make):
         ({"a": {None: 1}}, TypeError, "params.a has the key None"),
         ({True: 1}, TypeError, "the key True"),
         ({"a": object()}, TypeError, "params.a"),
+        ({"a": Broken([1])}, TypeError, "params.a can't be read"),
+        ({"a": BrokenMapping(b=1)}, TypeError, "params.a can't be read"),
+        (BrokenMapping(b=1), TypeError, "params can't be read"),
+        ({"a": [BrokenPath()]}, TypeError, r"params\.a\[0\] can't be read"),
+        ({"a": NoPath()}, ValueError, "params.a"),
+        ({"a": NotATime(2026, 1, 1)}, ValueError, "params.a is NaT"),
+        ({"a": (1 for _ in ())}, TypeError, "params.a is of type generator"),
+        ({"a": "\ud83d\ude00"}, ValueError, "params.a"),
+        ({"a": {Unspeakable(): 1}}, TypeError, "params.a has the key <Unspeakable"),
         ([], TypeError, "params must be a mapping"),
         ("{}", TypeError, "params must be a mapping"),
     ],
@@ -281,9 +410,29 @@ def test_converts_real_numpy_values():
         "a": numpy.array([[1, 2]]),
         "b": numpy.bool_(1),
         "t": numpy.datetime64("2026-01-02"),
+        "ns": numpy.datetime64("2026-01-02T03:04:05.123456789"),
+        "span": numpy.timedelta64(1_500_000_000, "ns"),
+        "many": numpy.array(["2026-01-02T03:04:05", "NaT"], dtype="datetime64[ns]"),
+        "record": numpy.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")]),
+        "most": numpy.uint64(2**64 - 1),
+        "text": numpy.str_("a"),
+        "masked": numpy.ma.array([1, 2], mask=[0, 1]),
     }
 
     converted, warnings = to_json(values)
 
-    assert converted == {"n": 7, "x": None, "a": [[1, 2]], "b": True, "t": "2026-01-02"}
-    assert len(warnings) == 1
+    assert converted == {
+        "n": 7,
+        "x": None,
+        "a": [[1, 2]],
+        "b": True,
+        "t": "2026-01-02",
+        "ns": "2026-01-02T03:04:05.123456789",
+        "span": 1.5,
+        "many": ["2026-01-02T03:04:05.000000000", None],
+        "record": [[1, 2.5]],
+        "most": 2**64 - 1,
+        "text": "a",
+        "masked": [1, None],
+    }
+    assert [warning.split(" is ")[0] for warning in warnings] == ["result.x", "result.many[1]"]
