@@ -6,16 +6,21 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from multiprocessing import spawn
 from pathlib import Path
 
 from pycortex import _watchman
 from pycortex._goodbye import afterwards
+from pycortex._log import logger
 
 __all__ = ["Guard"]
 
 LEAVE_LIMIT = 2.0
 """Seconds for the watchman to leave when there is nothing to watch any more."""
+
+START_EVERY = 2.0
+"""Seconds, at least, between two starts, also of one that can't run here."""
 
 
 class Guard:
@@ -26,6 +31,7 @@ class Guard:
         self._watched: dict[int, str] = {}
         self._lock = threading.Lock()
         self._remembered = False
+        self._next_start = 0.0
 
     def watch(self, pid: int) -> None:
         """See to it that *pid* and its group end with this process."""
@@ -70,14 +76,17 @@ class Guard:
         return True
 
     def _start(self) -> None:
-        if getattr(sys, "frozen", False):  # no Python to run it
+        now = time.monotonic()
+        if now < self._next_start or getattr(sys, "frozen", False):  # frozen: no Python to run it
             return
+        self._next_start = now + START_EVERY
         if not self._remembered:
             self._remembered = True
             os.register_at_fork(after_in_child=self._disown)
             afterwards(self.stop)
         before = self._watchman
         if before is not None and before.stdin is not None:
+            logger.warning("process %d ended, which ends bodies if this one dies", before.pid)
             before.stdin.close()
             before.wait()
         self._watchman = subprocess.Popen(  # noqa: S603 - this Python, our file
@@ -98,4 +107,5 @@ class Guard:
             self._watchman.stdin.close()
         self._watchman = None
         self._watched = {}
+        self._next_start = 0.0
         self._lock = threading.Lock()

@@ -168,6 +168,13 @@ def nap_deaf(progress: JobProgress) -> None:
         time.sleep(600)
 
 
+def nap_deaf_with_session(progress: JobProgress) -> None:
+    be_deaf()
+    at_it(progress, progress.connection(new=True).info.backend_pid)
+    while True:
+        time.sleep(600)
+
+
 def swallow(progress: JobProgress) -> None:
     """Heed nothing, as a bare except in a loop does."""
     at_it(progress)
