@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+from pycortex._fork import part_at_fork
+
 __all__ = ["Outage", "brief", "logger"]
 
 logger = logging.getLogger("pycortex")
@@ -32,6 +34,10 @@ class Outage:
         self._lock = threading.Lock()
         self._parts: set[str] = set()
         self._since = 0.0
+        part_at_fork(self)
+
+    def _part(self) -> None:
+        self._lock = threading.Lock()
 
     def failed(self, part: str, error: BaseException, **extra: Any) -> None:
         """Note that *part* could not reach the database."""

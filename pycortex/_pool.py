@@ -20,6 +20,7 @@ from psycopg.errors import (
 from psycopg.pq import TransactionStatus
 
 from pycortex._call import ask, bound_idling, scalar
+from pycortex._fork import part_at_fork
 from pycortex._log import logger
 from pycortex._watch import Watch
 
@@ -123,8 +124,11 @@ class Pool:
         self._free = threading.BoundedSemaphore(size)
         self._idle: list[tuple[float, Connection[Any]]] = []
         self._lock = threading.Lock()
+        self._size = size
         self._closed = False
         self._notices: set[str] = set()
+        self._parents: list[Any] = []
+        part_at_fork(self)
 
     def run(self, work: Callable[[Connection[Any]], T], *, limit: float | None = None) -> T:
         """
@@ -200,6 +204,13 @@ class Pool:
             idle, self._idle = self._idle, []
         for _, conn in idle:
             conn.close()
+
+    def _part(self) -> None:
+        # The parent's connections are kept, unused: to close one would end the parent's session.
+        self._parents.append(self._idle)
+        self._idle = []
+        self._lock = threading.Lock()
+        self._free = threading.BoundedSemaphore(self._size)
 
     def _take(self) -> Connection[Any] | None:
         while True:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from pycortex import sql
+from pycortex._fork import part_at_fork
 from pycortex._log import Outage, brief, logger
 from pycortex._pool import Pool, is_away
 from pycortex._threads import start_if_possible
@@ -60,6 +61,14 @@ class StepWriter:
         self._changed = threading.Condition()
         self._running = False
         self._stopped = False
+        part_at_fork(self)
+
+    def _part(self) -> None:
+        self._due = {}
+        self._waiting = {}
+        self._delay = {}
+        self._changed = threading.Condition()
+        self._running = False
 
     def schedule(
         self, progress: JobProgress, due: float, written: Future[None] | None = None

@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 from psycopg import Connection
 
+from pycortex._fork import part_at_fork
 from pycortex._threads import start_if_possible
 
 __all__ = ["Watch"]
@@ -33,6 +34,12 @@ class Watch:
     def __init__(self) -> None:
         self._calls: dict[int, tuple[float, Connection[Any]]] = {}
         self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._running = False
+        part_at_fork(self)
+
+    def _part(self) -> None:
+        self._calls = {}
         self._lock = threading.Lock()
         self._running = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import time
 from concurrent.futures import Future
 from uuid import UUID
@@ -37,6 +38,7 @@ class JobHandle:
         self.created = created
         self._pool = pool
         self._over = over
+        self._pid = os.getpid()
 
     def __repr__(self) -> str:
         return f"<JobHandle {self.uuid}>"
@@ -90,7 +92,7 @@ class JobHandle:
 
     def _sleep(self, seconds: float, *, local: bool) -> None:
         # A job of this process wakes whoever waits; for any other the clock must do.
-        if self._over is not None and local:
+        if self._over is not None and local and self._pid == os.getpid():
             concurrent.futures.wait([self._over], seconds)
         else:
             time.sleep(seconds)

@@ -20,6 +20,7 @@ from psycopg.errors import Diagnostic
 from pycortex import sql
 from pycortex._bridge import told
 from pycortex._call import ask
+from pycortex._fork import part_at_fork
 from pycortex._log import logger
 from pycortex.errors import JobCancelled, JobStopped
 from pycortex.models import Job, Verdict
@@ -74,6 +75,8 @@ class JobProgress:
         self._trouble = False
         self._closed = False
         self._writing = threading.Lock()
+        self._parents: list[Any] = []
+        part_at_fork(self)
 
     @property
     def cancel_requested(self) -> bool:
@@ -152,6 +155,13 @@ class JobProgress:
         if self._verdict is Verdict.STOP:
             raise JobStopped(f"job {self.uuid} is no longer attempt {self.attempt}'s")
         raise JobCancelled("cancelled on request")
+
+    def _part(self) -> None:
+        self._parents.append(self._connections)  # kept: to close one would end the parent's session
+        self._connections = []
+        self._writing = threading.Lock()
+        self._scheduled = False
+        self._sent_at = float("-inf")
 
     def _hear(self, verdict: Verdict) -> None:
         if verdict is not Verdict.CONTINUE and self._verdict is not Verdict.STOP:
