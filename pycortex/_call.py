@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, StrEnum
 from functools import lru_cache
@@ -18,6 +19,7 @@ from psycopg.rows import RowMaker, tuple_row
 from psycopg.types.datetime import TimestamptzBinaryLoader
 from psycopg.types.json import JsonbBinaryLoader
 
+from pycortex._text import refuse_unfit
 from pycortex.models import DebounceMode, InterruptPolicy, JobStatus, Verdict
 
 __all__ = [
@@ -32,7 +34,9 @@ __all__ = [
     "read_json",
     "scalar",
     "tell",
+    "text",
     "view",
+    "whole",
 ]
 
 T = TypeVar("T")
@@ -212,7 +216,7 @@ def _query(routine: str, names: tuple[str, ...]) -> bytes:
 
 
 def _execute(conn: Connection[Any], query: bytes, arguments: Arguments) -> Cursor[Any] | _Answer:
-    plain = {name: _plain(value) for name, value in arguments.items()}
+    plain = {name: _plain(value, name) for name, value in arguments.items()}
     if isinstance(conn, _Asking):
         return conn.execute(query, plain)
     cursor: Cursor[Any] = Cursor(conn, row_factory=tuple_row)
@@ -227,12 +231,47 @@ def _prepare(cursor: Cursor[Any] | AsyncCursor[Any]) -> None:
     cursor.adapters.register_loader("jsonb", _JsonbLoader)
 
 
-def _plain(value: Any) -> Any:
+def whole(value: Any, name: str) -> int | None:
+    """
+    Make an argument of type integer, of numpy's integers too; None stays None.
+
+    Raises:
+        TypeError: Not a whole number.
+        ValueError: One that doesn't fit.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is a whole number, not of type {type(value).__name__}")
+    number = operator.index(value)
+    if not -(2**31) <= number < 2**31:
+        raise ValueError(f"{name} is {number}; it must fit in 32 bits")
+    return number
+
+
+def text(value: Any, name: str) -> str | None:
+    """
+    Make sure that an argument is text; None stays None.
+
+    Raises:
+        TypeError: It isn't.
+    """
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name} is text, not of type {type(value).__name__}")
+    return value
+
+
+def _plain(value: Any, name: str) -> Any:
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, str):
+        refuse_unfit(value, name)
+        return str.__str__(value)
+    if isinstance(value, list):
+        return [_plain(item, name) for item in value]
     if isinstance(value, float):
         return Decimal(repr(value))  # PostgreSQL has no implicit cast from float to numeric
-    if isinstance(value, datetime) and value.utcoffset() is None:
+    if isinstance(value, date) and (not isinstance(value, datetime) or value.utcoffset() is None):
         raise ValueError(
             f"{value.isoformat()} has no time zone: give an aware datetime, for example with "
             "tzinfo=datetime.UTC"

@@ -202,4 +202,9 @@ def plain_step(step: Step) -> Step:
     current, total, message = step
     if isinstance(message, str):
         return step
-    return current, total, "" if message is None else str(message)
+    if message is None:
+        return current, total, ""
+    try:
+        return current, total, str(message)
+    except Exception:  # noqa: BLE001 - somebody's __str__ may raise anything, and the counts stand
+        return current, total, f"{type(message).__name__} whose text can't be had"

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MESSAGE_LIMIT", "clean", "describe", "fit"]
+__all__ = ["MESSAGE_LIMIT", "UnfitTextError", "clean", "describe", "fit", "refuse_unfit"]
 
 MESSAGE_LIMIT = 4000
 """Characters of a message; as cortex.clip has it."""
 
 _HEAD, _TAIL, _KEPT = 2950, 1000, 3950
 _UNFIT = re.compile("[\x00\ud800-\udfff]")
+
+
+class UnfitTextError(ValueError):
+    """A text that PostgreSQL can't store: it holds a NUL or a lone surrogate."""
+
+
+def refuse_unfit(text: str, name: str) -> None:
+    """
+    Let pass what the database can hold.
+
+    Raises:
+        UnfitTextError: It can't hold this; says which argument is meant.
+    """
+    if _UNFIT.search(text):
+        raise UnfitTextError(f"{name} holds a NUL or a lone surrogate; PostgreSQL can't store that")
 
 
 def clean(text: str) -> str:

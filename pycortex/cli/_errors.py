@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import psycopg
 
+from pycortex._text import UnfitTextError
 from pycortex.database import DatabaseUrlError, EmbeddedError
 
 __all__ = ["INTERRUPTED", "REFUSED", "UNREACHABLE", "USAGE", "RefusedError", "Report", "explain"]
@@ -49,7 +50,7 @@ def explain(error: BaseException) -> Report:
             return Report(UNREACHABLE, str(error), error.hint)
         case psycopg.Error():
             return _of_database(error)
-        case UnicodeEncodeError():
+        case UnicodeEncodeError() | UnfitTextError():
             return Report(USAGE, "an argument holds bytes that are no text in UTF-8")
         case OSError():
             name = f"{error.filename}: " if error.filename else ""

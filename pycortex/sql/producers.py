@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
 
-from pycortex._call import column, one, scalar
+from pycortex._call import column, one, scalar, text, whole
 from pycortex.models import DebounceMode, JobStatus, Spawned
 from pycortex.values import params_to_jsonb
 
@@ -47,21 +47,24 @@ def spawn_job(
         The job's uuid, and whether this call created it.
 
     Raises:
-        TypeError, ValueError: Params or scope that JSON can't hold; says where.
+        TypeError, ValueError: Params or scope that JSON can't hold, or an argument that isn't what
+            it should be; says where.
         psycopg.DataError: An argument that the database refuses.
         RunnerNotFound: There is no such runner, or it has retired.
     """
+    if run_at is not None and not isinstance(run_at, date):
+        raise TypeError(f"run_at is a datetime, not of type {type(run_at).__name__}")
     return one(
         conn,
         "spawn_job",
         Spawned,
-        kind=kind,
-        actor=actor,
+        kind=_kind(kind),
+        actor=text(actor, "actor"),
         params=params_to_jsonb(params),
         debounce_scope=params_to_jsonb(debounce_scope, "debounce_scope"),
         debounce_on=debounce_on,
         run_at=run_at,
-        priority=priority,
+        priority=whole(priority, "priority"),
         runner=runner,
     )
 
@@ -87,10 +90,10 @@ def spawn_jobs(
     return column(
         conn,
         "spawn_jobs",
-        kind=kind,
+        kind=_kind(kind),
         params=[params_to_jsonb(each, f"params[{place}]") for place, each in enumerate(params)],
-        actor=actor,
-        priority=priority,
+        actor=text(actor, "actor"),
+        priority=whole(priority, "priority"),
     )
 
 
@@ -123,3 +126,9 @@ def rerun_job(conn: Connection[Any], job: UUID, *, actor: str | None = None) -> 
         WrongState: The job is still active.
     """
     return one(conn, "rerun_job", Spawned, job=job, actor=actor)
+
+
+def _kind(kind: str) -> str:
+    if kind is None:
+        raise TypeError("kind is text, not None")
+    return text(kind, "kind") or ""

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from pycortex._call import many, maybe, scalar, view
+from pycortex._call import many, maybe, scalar, view, whole
 from pycortex.models import (
     Configuration,
     Job,
@@ -59,7 +59,9 @@ def list_recent(
     Raises:
         psycopg.DataError: A negative number of rows.
     """
-    return many(conn, "list_recent", Job, active_only=active_only, max_rows=max_rows)
+    return many(
+        conn, "list_recent", Job, active_only=active_only, max_rows=whole(max_rows, "max_rows")
+    )
 
 
 def count_recent_with_status(

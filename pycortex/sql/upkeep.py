@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from pycortex._call import names, one, scalar, tell
+from pycortex._call import names, one, scalar, tell, whole
 from pycortex.models import InterruptPolicy, Maintenance
 
 __all__ = [
@@ -65,7 +65,9 @@ def purge_jobs(
     Raises:
         psycopg.DataError: A negative age or a batch below one.
     """
-    return scalar(conn, "purge_jobs", int, older_than=older_than, batch_size=batch_size)
+    return scalar(
+        conn, "purge_jobs", int, older_than=older_than, batch_size=whole(batch_size, "batch_size")
+    )
 
 
 def maintain(conn: Connection[Any]) -> Maintenance:

@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.types.json import Json, Jsonb
 
 from pycortex import _log
-from pycortex._call import many, names, scalar, tell
+from pycortex._call import many, names, scalar, tell, whole
 from pycortex._text import fit
 from pycortex.models import Job, JobStatus, RunnerJob, Verdict
 from pycortex.values import to_jsonb
@@ -76,7 +76,12 @@ def claim_jobs(
         psycopg.DataError: Fewer than one job asked for.
     """
     return many(
-        conn, "claim_jobs", Job, runner=runner, kinds=names(kinds, "kinds"), max_jobs=max_jobs
+        conn,
+        "claim_jobs",
+        Job,
+        runner=runner,
+        kinds=names(kinds, "kinds"),
+        max_jobs=whole(max_jobs, "max_jobs"),
     )
 
 

@@ -180,6 +180,28 @@ def test_any_message_is_stored(gate, message, stored):
     assert gate.handle.job().message == stored
 
 
+class Unspeakable:
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+class Loud(str):
+    __str__ = Unspeakable.__str__
+
+
+@pytest.mark.parametrize(
+    ("message", "stored"),
+    [(Unspeakable(), "Unspeakable whose text can't be had"), (Loud("hello"), "hello")],
+    ids=["object", "text"],
+)
+def test_a_message_without_text_costs_no_step(gate, message, stored):
+    """E07."""
+    gate.progress.step(1, 2, message)
+
+    assert shown(gate.handle.job())[:2] == (1, 2)
+    assert gate.handle.job().message == stored
+
+
 def test_a_huge_message_is_cut(gate):
     """E13."""
     for _ in range(100):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
 from uuid import UUID, uuid4
 
 import psycopg
@@ -144,6 +145,67 @@ def test_finish_job_cleans_its_message(conn, make_job):
     found = sql.find_job(conn, job)
     assert found is not None
     assert found.message == "a\ufffdb\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "place"),
+    [
+        ({"kind": "a\x00"}, ValueError, "kind holds a NUL"),
+        ({"kind": "\udcff"}, ValueError, "kind holds a NUL or a lone surrogate"),
+        ({"kind": None}, TypeError, "kind is text, not None"),
+        ({"kind": b"test"}, TypeError, "kind is text, not of type bytes"),
+        ({"kind": 5}, TypeError, "kind is text"),
+        ({"actor": "\ud800"}, ValueError, "actor holds"),
+        ({"actor": 5}, TypeError, "actor is text"),
+        ({"priority": 1.5}, TypeError, "priority is a whole number"),
+        ({"priority": True}, TypeError, "priority is a whole number"),
+        ({"priority": 2**31}, ValueError, "priority is 2147483648; it must fit in 32 bits"),
+        ({"run_at": "2026-01-01"}, TypeError, "run_at is a datetime"),
+        ({"run_at": date(2026, 1, 1)}, ValueError, "2026-01-01 has no time zone"),
+        ({"debounce_scope": {"a": "\x00"}}, ValueError, "debounce_scope.a"),
+        ({"debounce_scope": {1: 1}}, TypeError, "debounce_scope has the key 1"),
+    ],
+)
+def test_spawn_job_names_the_argument_that_will_not_do(conn, arguments, error, place):
+    """E03, E04, E09: no error of the driver's, about things that the caller never said."""
+    with pytest.raises(error, match=place):
+        sql.spawn_job(conn, **{"kind": "test"} | arguments)
+
+    assert sql.spawn_job(conn, "test").created  # nothing reached the transaction
+
+
+def test_arguments_may_be_what_looks_like_text_or_a_number(conn):
+    """E10."""
+    numpy = pytest.importorskip("numpy", reason="numpy is not installed: pip install numpy")
+
+    class Loud(str):
+        def __str__(self):
+            raise RuntimeError("no")
+
+    class Kind(StrEnum):
+        TEST = "test"
+
+    class Number:
+        def __index__(self):
+            return 3
+
+    spawned = sql.spawn_job(conn, Kind.TEST, actor=Loud("ada"), priority=numpy.int64(3))
+    again = sql.spawn_job(conn, Loud("test"), priority=Number())
+
+    for job in (spawned, again):
+        found = sql.find_job(conn, job.uuid)
+        assert found is not None
+        assert (found.kind, found.priority) == ("test", 3)
+    assert len(sql.list_recent(conn, max_rows=numpy.int64(1))) == 1
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "\ud800"])
+def test_other_texts_that_cannot_be_stored_are_named_too(conn, make_runner, text):
+    """E03."""
+    with pytest.raises(ValueError, match="kinds holds"):
+        sql.claim_jobs(conn, make_runner(), ["test", text])
+    with pytest.raises(ValueError, match="name holds"):
+        sql.register_runner(conn, text, "host", 1)
 
 
 def test_counts_take_hours_of_any_number_type(conn, make_job):
