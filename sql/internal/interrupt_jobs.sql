@@ -2,9 +2,9 @@
 --
 -- Called by   whatever finds jobs that must end: silent, abandoned, overdue, swept
 -- Returns     how many it ended; some may wait again, where their kind says so
--- Raises      40001 in repeatable read and serializable; with any other trouble a job is left for the next
---             time, with a warning: somebody's trigger or policy minds it, or its return to the queue would
---             wait for the spawn of a follow-up that is not committed yet
+-- Raises      40001 in repeatable read and serializable, 25006 where nothing can be written; with any other
+--             trouble a job is left for the next time, with a warning: somebody's trigger or policy minds it,
+--             or its return to the queue would wait for the spawn of a follow-up that is not committed yet
 -- Locks       the rows it ends, by id; a row that somebody has locked is left for the next time
 -- Signals     the sessions that run their SQL: the statement is cancelled
 
@@ -23,7 +23,7 @@ declare
     v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_ended bigint[];
     v_ran bigint[];
-    v_count integer := 0;
+    v_half integer;
 begin
     if interrupt_jobs.ids is null then
         return 0;
@@ -71,7 +71,7 @@ begin
         perform cortex.retry_jobs(ids => v_ran);
         return coalesce(cardinality(v_ended), 0);
     exception
-        when serialization_failure then
+        when serialization_failure or read_only_sql_transaction then
             raise;
         when others then
             if cardinality(interrupt_jobs.ids) = 1 then
@@ -80,15 +80,18 @@ begin
             end if;
     end;
 
-    -- One of them makes trouble; the others must not wait for it.
-    for i in 1..cardinality(interrupt_jobs.ids) loop
-        v_count := v_count + cortex.interrupt_jobs(
-            ids => interrupt_jobs.ids[i:i],
-            reasons => interrupt_jobs.reasons[i:i],
-            as_seen => interrupt_jobs.as_seen[i:i]
-        );
-    end loop;
-    return v_count;
+    -- One of them makes trouble; the others must not wait for it. Half by half it is found soon.
+    v_half := cardinality(interrupt_jobs.ids) / 2;
+    return cortex.interrupt_jobs(
+        ids => interrupt_jobs.ids[:v_half],
+        reasons => interrupt_jobs.reasons[:v_half],
+        as_seen => interrupt_jobs.as_seen[:v_half]
+    )
+    + cortex.interrupt_jobs(
+        ids => interrupt_jobs.ids[v_half + 1:],
+        reasons => interrupt_jobs.reasons[v_half + 1:],
+        as_seen => interrupt_jobs.as_seen[v_half + 1:]
+    );
 end;
 $$;
 
