@@ -61,28 +61,16 @@ def test_says_what_the_server_runs_with_not_what_its_files_say(cron_server, apar
     wait_until(lambda: "waits for a restart" not in cron_check(apart).message)
 
 
-def test_says_what_waits_for_a_restart_where_pg_cron_is_not_loaded_yet(server, database):
+def test_says_what_waits_for_a_restart_where_pg_cron_is_not_loaded_yet(own_server, own_database):
     """P02"""
-    with psycopg.connect(database, autocommit=True) as conn:
-        before = conn.execute(
-            "select sourcefile ~ 'auto.conf$', setting from pg_settings"
-            " where name = 'shared_preload_libraries'"
-        ).fetchone()
-        try:
-            conn.execute("alter system set shared_preload_libraries = 'pg_stat_statements'")
-            conn.execute("select pg_reload_conf()")
-            wait_until(lambda: "waits for a restart" in cron_check(database).message)
+    own_server.execute("alter system set shared_preload_libraries = 'pg_stat_statements'")
+    own_server.execute("select pg_reload_conf()")
+    wait_until(lambda: "waits for a restart" in cron_check(own_database).message)
 
-            found = cron_check(database)
+    found = cron_check(own_database)
 
-            assert found.level is Level.WARNING
-            assert "not loaded" in found.message
-        finally:
-            if before and before[0]:
-                conn.execute(f"alter system set shared_preload_libraries = '{before[1]}'")
-            else:
-                conn.execute("alter system reset shared_preload_libraries")
-            conn.execute("select pg_reload_conf()")
+    assert found.level is Level.WARNING
+    assert "not loaded" in found.message
 
 
 def test_finds_a_scheduler_that_is_not_there():
