@@ -23,8 +23,10 @@ from pycortex._text import refuse_unfit
 from pycortex.models import DebounceMode, InterruptPolicy, JobStatus, Verdict
 
 __all__ = [
+    "NULL",
     "ask",
     "bound_idling",
+    "call",
     "column",
     "listen",
     "many",
@@ -46,6 +48,9 @@ Arguments = dict[str, Any]
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 
+NULL: Any = object()
+"""SQL's null where it means something; None only leaves an argument out."""
+
 LONGEST_INTEGER = 4000
 """Digits. Python refuses to turn more than 4300 into an int, to bound its time."""
 
@@ -53,6 +58,7 @@ ENUMS: dict[str, type[StrEnum]] = {
     "status": JobStatus,
     "from_status": JobStatus,
     "to_status": JobStatus,
+    "last_job_status": JobStatus,
     "verdict": Verdict,
     "debounce_on": DebounceMode,
     "on_interrupt": InterruptPolicy,
@@ -75,6 +81,12 @@ def column(conn: Connection[Any], routine: str, **arguments: Any) -> list[Any]:
 def tell(conn: Connection[Any], routine: str, **arguments: Any) -> None:
     """Call a routine that returns nothing."""
     _execute(conn, _query(routine, _given(arguments)), arguments)
+
+
+def call(conn: Connection[Any], procedure: str, **arguments: Any) -> None:
+    """Call a procedure, which ends transactions: the connection must not be in one."""
+    query = _query(procedure, _given(arguments)).replace(b"select * from", b"call", 1)
+    _execute(conn, query, arguments)
 
 
 def one(conn: Connection[Any], routine: str, class_: type[T], **arguments: Any) -> T:
@@ -262,6 +274,8 @@ def text(value: Any, name: str) -> str | None:
 
 
 def _plain(value: Any, name: str) -> Any:
+    if value is NULL:
+        return None
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):

@@ -21,7 +21,9 @@ __all__ = [
     "ReportRow",
     "RunnerInfo",
     "RunnerJob",
+    "Schedule",
     "Spawned",
+    "SqlKind",
     "StatusCount",
     "StoredTask",
     "Verdict",
@@ -169,6 +171,36 @@ class Waiting:
     ready: int
     oldest_run_at: datetime
     workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class SqlKind:
+    """A kind with a body inside the database: a row of cortex.sql_kinds."""
+
+    kind: str
+    procedure: str
+    run_as: str | None
+    commits: bool | None
+    registered_at: datetime
+    registered_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A job that comes back, as list_schedules tells it."""
+
+    name: str
+    schedule: str
+    kind: str
+    params: dict[str, Any]
+    active: bool
+    last_run_at: datetime | None
+    last_run_status: str | None
+    last_run_message: str | None
+    next_run_at: datetime | None
+    last_job: UUID | None
+    last_job_status: JobStatus | None
+    last_job_message: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@
 
 do $$
 declare
-    -- clock, lock_space and rules are there because whoever reads a view calls its functions;
-    -- attach_session because attach_backend runs as its caller.
+    -- clock, lock_space and rules are there because whoever reads a view calls its functions; others of the
+    -- internal ones because what calls them runs as its caller: attach_backend, work, and what puts entries on
+    -- pg_cron.
     v_readers constant text[] := array[
-        'clock', 'count_recent_with_status', 'cron_entry', 'db_now', 'find_job', 'list_recent',
-        'lock_space', 'metrics', 'report_populate_active', 'rules', 'schema_version',
+        'clock', 'count_recent_with_status', 'cron_entry', 'cron_name', 'db_now', 'find_job',
+        'list_recent', 'list_schedules', 'lock_space', 'metrics', 'report_populate_active', 'rules', 'schema_version',
         'status_counts'
     ];
     v_producers constant text[] := array[
@@ -17,12 +18,16 @@ declare
         'spawn_report_populate', 'spawn_report_refresh'
     ];
     v_runners constant text[] := array[
-        'attach_backend', 'attach_session', 'begin_body', 'claim_jobs', 'finish_job', 'keep_runner',
-        'maintain', 'note_end', 'register_runner', 'retire_runner', 'set_running', 'step'
+        'attach_backend', 'attach_session', 'begin_body', 'claim_jobs', 'end_body', 'fail_body',
+        'finish_job', 'keep_runner', 'kinds_to_work', 'lost_bodies', 'maintain', 'note_end',
+        'purge_cron_runs', 'refused_commit', 'register_runner', 'retire_runner', 'run_analyze', 'run_populate_report',
+        'run_refresh_reports', 'set_running', 'settle_bodies', 'sql_body', 'step', 'work'
     ];
     v_admins constant text[] := array[
-        'configure', 'configure_kind', 'interrupt_orphans', 'purge_jobs', 'reap_stale',
-        'schedule_maintenance', 'unschedule_maintenance'
+        'configure', 'configure_kind', 'interrupt_orphans', 'purge_jobs', 'put_cron_entry',
+        'put_sql_kind', 'reap_stale', 'register_sql_kind', 'require_cron', 'schedule_job',
+        'schedule_maintenance', 'schedule_work', 'spawn_scheduled', 'take_cron_entry', 'unschedule_job',
+        'unschedule_maintenance', 'unschedule_work'
     ];
     v_roles constant text[] := array[
         'cortex_reader', 'cortex_producer', 'cortex_runner', 'cortex_admin'
@@ -65,7 +70,7 @@ begin
     loop
         foreach v_role in array v_roles[v_routine.least_role:4] loop
             if to_regrole(v_role) is not null then
-                execute format('grant execute on function %s to %I', v_routine.signature, v_role);
+                execute format('grant execute on routine %s to %I', v_routine.signature, v_role);
             end if;
         end loop;
     end loop;
@@ -76,7 +81,7 @@ begin
             execute format(
                 'grant select on cortex.configuration, cortex.job_activity, '
                 'cortex.job_events, cortex.jobs, cortex.kinds, cortex.runners, '
-                'cortex.upkeep_record, cortex.waiting to %I',
+                'cortex.sql_kinds, cortex.upkeep_record, cortex.waiting to %I',
                 v_role
             );
         end if;

@@ -404,6 +404,13 @@ CREATE FUNCTION cortex.cron_entry() RETURNS text
 
 COMMENT ON FUNCTION cortex.cron_entry() IS 'Name of the pg_cron entry that runs the upkeep of this database.';
 
+CREATE FUNCTION cortex.cron_field(field text, lowest integer, highest integer, names text[]) RETURNS integer[]
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO ''
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION cortex.cron_field(field text, lowest integer, highest integer, names text[]) IS 'The numbers that a field of a cron line stands for.';
+
 CREATE FUNCTION cortex.cron_name(what text) RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO ''
@@ -424,6 +431,27 @@ CREATE FUNCTION cortex.end_backends() RETURNS integer
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.end_backends() IS 'Ends sessions whose jobs were cancelled hard or interrupted and that run on after the grace.';
+
+CREATE FUNCTION cortex.end_body(job uuid, attempt integer, result jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.end_body(job uuid, attempt integer, result jsonb) IS 'Ends a job whose body in SQL returned.';
+
+CREATE FUNCTION cortex.fail_body(job uuid, attempt integer, state text, message text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.fail_body(job uuid, attempt integer, state text, message text) IS 'Ends a job whose body in SQL raised an error.';
+
+CREATE FUNCTION cortex.find_body(schema_name text, routine_name text, run_as text, OUT id oid, OUT is_procedure boolean, OUT commits boolean) RETURNS record
+    LANGUAGE plpgsql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.find_body(schema_name text, routine_name text, run_as text, OUT id oid, OUT is_procedure boolean, OUT commits boolean) IS 'The routine that is a body, if that role may and should run it.';
 
 CREATE FUNCTION cortex.find_job(job uuid) RETURNS SETOF cortex.jobs
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1 PARALLEL SAFE
@@ -504,6 +532,13 @@ CREATE FUNCTION cortex.keep_runner(runner uuid) RETURNS TABLE(job uuid, verdict 
 
 COMMENT ON FUNCTION cortex.keep_runner(runner uuid) IS 'A runner''s beat; returns its jobs that should stop.';
 
+CREATE FUNCTION cortex.kinds_to_work(role text) RETURNS text[]
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.kinds_to_work(role text) IS 'Kinds with a body in SQL that this role may run, and that wait.';
+
 CREATE FUNCTION cortex.list_recent(active_only boolean DEFAULT false, max_rows integer DEFAULT 50) RETURNS SETOF cortex.jobs
     LANGUAGE plpgsql SECURITY DEFINER ROWS 50
     SET search_path TO ''
@@ -511,12 +546,26 @@ CREATE FUNCTION cortex.list_recent(active_only boolean DEFAULT false, max_rows i
 
 COMMENT ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) IS 'The newest jobs, or the newest active ones; zombies are closed first.';
 
+CREATE FUNCTION cortex.list_schedules() RETURNS TABLE(name text, schedule text, kind text, params jsonb, active boolean, last_run_at timestamp with time zone, last_run_status text, last_run_message text, next_run_at timestamp with time zone, last_job uuid, last_job_status cortex.job_status, last_job_message text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.list_schedules() IS 'Jobs that come back: when, how the last run went, when the next one is.';
+
 CREATE FUNCTION cortex.lock_space() RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.lock_space() IS 'First key of all advisory locks of this schema.';
+
+CREATE FUNCTION cortex.lost_bodies() RETURNS TABLE(job uuid, attempt integer, cancelled boolean, runner uuid, pid integer, since timestamp with time zone, gone boolean)
+    LANGUAGE sql STABLE SECURITY DEFINER ROWS 1
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.lost_bodies() IS 'Jobs whose body in SQL is over, though nobody wrote its end.';
 
 CREATE FUNCTION cortex.maintain() RETURNS TABLE(ran boolean, stale integer, overdue integer, orphaned integer, purged integer, cron_runs_purged integer, runners_purged integer)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -538,6 +587,13 @@ CREATE FUNCTION cortex.metrics() RETURNS text
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.metrics() IS 'The state of the job system as Prometheus text.';
+
+CREATE FUNCTION cortex.next_run(line text, after timestamp with time zone DEFAULT NULL::timestamp with time zone, zone text DEFAULT 'GMT'::text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    SET search_path TO ''
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION cortex.next_run(line text, after timestamp with time zone, zone text) IS 'When a cron line comes true next.';
 
 CREATE FUNCTION cortex.note_end(job uuid, note text, attempt integer) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -566,7 +622,14 @@ CREATE FUNCTION cortex.purge_cron_runs() RETURNS integer
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.purge_cron_runs() IS 'Deletes the record of our own pg_cron runs that ended over a day ago.';
+COMMENT ON FUNCTION cortex.purge_cron_runs() IS 'Deletes the record of our own pg_cron runs that ended over a day ago, but the last of a schedule.';
+
+CREATE FUNCTION cortex.purge_expired(batch_size integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.purge_expired(batch_size integer) IS 'Deletes those of one batch of finished jobs that are older than they are to be kept.';
 
 CREATE FUNCTION cortex.purge_jobs(older_than interval DEFAULT NULL::interval, batch_size integer DEFAULT 10000) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -588,6 +651,13 @@ CREATE FUNCTION cortex.put_cron_entry(entry text, schedule text, statement text,
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.put_cron_entry(entry text, schedule text, statement text, command text) IS 'Puts an entry on pg_cron as the caller''s; idempotent.';
+
+CREATE FUNCTION cortex.put_sql_kind(kind text, schema_name text, routine_name text, run_as text, commits boolean) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.put_sql_kind(kind text, schema_name text, routine_name text, run_as text, commits boolean) IS 'Notes the routine that is the body of a kind, or that it has none.';
 
 CREATE FUNCTION cortex.reap_orphans() RETURNS integer
     LANGUAGE plpgsql
@@ -618,12 +688,26 @@ CREATE FUNCTION cortex.record_event() RETURNS trigger
 
 COMMENT ON FUNCTION cortex.record_event() IS 'Trigger: writes an event row and notifies at every change of state.';
 
+CREATE FUNCTION cortex.refused_commit() RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.refused_commit() IS 'The server''s words for a commit that is not possible.';
+
 CREATE FUNCTION cortex.register_runner(name text, host text, pid integer) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.register_runner(name text, host text, pid integer) IS 'Enters a process that runs jobs; the calling session holds its lease.';
+
+CREATE FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text DEFAULT NULL::text, commits boolean DEFAULT NULL::boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text, commits boolean) IS 'Says which procedure or function is the body of a kind inside the database; null: none.';
 
 CREATE FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -716,6 +800,40 @@ CREATE FUNCTION cortex.rules(kind text) RETURNS cortex.settings
 
 COMMENT ON FUNCTION cortex.rules(kind text) IS 'The settings as they hold for one kind.';
 
+CREATE PROCEDURE cortex.run_analyze(IN job uuid)
+    LANGUAGE plpgsql
+    AS $_$ … $_$;
+
+COMMENT ON PROCEDURE cortex.run_analyze(IN job uuid) IS 'Body of kind analyze: refreshes the statistics of tables, one by one.';
+
+CREATE FUNCTION cortex.run_populate_report(job uuid) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.run_populate_report(job uuid) IS 'Body of kind populate_report: counts one slice of the reports.';
+
+CREATE FUNCTION cortex.run_refresh_reports(job uuid) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.run_refresh_reports(job uuid) IS 'Body of kind refresh_reports: drops all cached reports.';
+
+CREATE FUNCTION cortex.schedule_entry(name text) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.schedule_entry(name text) IS 'Name of the pg_cron entry of a schedule.';
+
+CREATE FUNCTION cortex.schedule_job(name text, schedule text, kind text, params jsonb DEFAULT '{}'::jsonb, actor text DEFAULT ''::text, debounce_scope jsonb DEFAULT '{}'::jsonb, debounce_on cortex.debounce_mode DEFAULT 'active'::cortex.debounce_mode, priority integer DEFAULT 0) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.schedule_job(name text, schedule text, kind text, params jsonb, actor text, debounce_scope jsonb, debounce_on cortex.debounce_mode, priority integer) IS 'Spawns a job again and again, by pg_cron; idempotent by name.';
+
 CREATE FUNCTION cortex.schedule_maintenance(schedule text DEFAULT '* * * * *'::text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
@@ -726,7 +844,7 @@ COMMENT ON FUNCTION cortex.schedule_maintenance(schedule text) IS 'Puts the upke
 CREATE FUNCTION cortex.schedule_work(schedule text DEFAULT '* * * * *'::text, max_jobs integer DEFAULT 100) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path TO ''
-    AS $$ … $$;
+    AS $_$ … $_$;
 
 COMMENT ON FUNCTION cortex.schedule_work(schedule text, max_jobs integer) IS 'Lets pg_cron run jobs whose kind has a body in SQL, as the caller; idempotent.';
 
@@ -743,6 +861,20 @@ CREATE FUNCTION cortex.set_running(job uuid, runner uuid DEFAULT NULL::uuid) RET
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.set_running(job uuid, runner uuid) IS 'Takes one queued job to running; says whether it did.';
+
+CREATE FUNCTION cortex.settle_bodies() RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.settle_bodies() IS 'Writes the end of bodies in SQL whose error could not be caught.';
+
+CREATE FUNCTION cortex.shortest_keep() RETURNS numeric
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.shortest_keep() IS 'Seconds for which finished jobs of any kind are kept at least; null for ever.';
 
 CREATE FUNCTION cortex.signal_backend(pid integer, backend_start timestamp with time zone, terminate boolean) RETURNS boolean
     LANGUAGE plpgsql
@@ -800,6 +932,20 @@ CREATE FUNCTION cortex.spawn_report_refresh(actor text DEFAULT ''::text) RETURNS
 
 COMMENT ON FUNCTION cortex.spawn_report_refresh(actor text) IS 'Queues the invalidation of all cached reports.';
 
+CREATE FUNCTION cortex.spawn_scheduled(name text) RETURNS TABLE(uuid uuid, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.spawn_scheduled(name text) IS 'Spawns the job of a schedule, as pg_cron does when its time has come.';
+
+CREATE FUNCTION cortex.sql_body(kind text, role text, OUT statement text, OUT gives_value boolean, OUT commits boolean, OUT called text) RETURNS record
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION cortex.sql_body(kind text, role text, OUT statement text, OUT gives_value boolean, OUT commits boolean, OUT called text) IS 'How to run the body of a kind.';
+
 CREATE FUNCTION cortex.start_jobs(ids bigint[], runner uuid) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -829,6 +975,13 @@ CREATE FUNCTION cortex.take_cron_entry(entry text, command text) RETURNS boolean
 
 COMMENT ON FUNCTION cortex.take_cron_entry(entry text, command text) IS 'Takes an entry of the caller''s off pg_cron.';
 
+CREATE FUNCTION cortex.unschedule_job(name text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.unschedule_job(name text) IS 'Takes a job''s schedule off pg_cron.';
+
 CREATE FUNCTION cortex.unschedule_maintenance() RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
@@ -849,6 +1002,12 @@ CREATE FUNCTION cortex.window_start(hours numeric) RETURNS timestamp with time z
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.window_start(hours numeric) IS 'The instant at which a rolling window of so many hours begins.';
+
+CREATE PROCEDURE cortex.work(IN max_jobs integer DEFAULT 1)
+    LANGUAGE plpgsql
+    AS $$ … $$;
+
+COMMENT ON PROCEDURE cortex.work(IN max_jobs integer) IS 'Claims and runs jobs whose kind has a body inside the database.';
 
 CREATE TABLE corpus.corpora (
     id integer NOT NULL,
@@ -1318,6 +1477,7 @@ ALTER TABLE cortex.runner ALTER COLUMN lease ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+    CYCLE
 );
 
 CREATE VIEW cortex.runners AS
@@ -1345,6 +1505,61 @@ COMMENT ON VIEW cortex.runners IS 'Processes that run or ran job bodies.';
 
 COMMENT ON COLUMN cortex.runners.alive IS 'False once it retired, or its lease is free and its last beat, and the server''s start, older than the grace.';
 
+CREATE TABLE cortex.schedule (
+    name text NOT NULL,
+    line text NOT NULL,
+    kind text NOT NULL,
+    actor text NOT NULL,
+    params cortex."json_object" NOT NULL,
+    debounce_scope cortex."json_object" NOT NULL,
+    debounce_on cortex.debounce_mode NOT NULL,
+    priority integer NOT NULL,
+    scheduled_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    scheduled_by text DEFAULT SESSION_USER NOT NULL,
+    last_job uuid,
+    last_spawned_at timestamp with time zone,
+    CONSTRAINT schedule_kind_is_1_to_200_characters CHECK (((length(kind) >= 1) AND (length(kind) <= 200))),
+    CONSTRAINT schedule_name_is_1_to_200_characters CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+);
+
+COMMENT ON TABLE cortex.schedule IS 'Jobs that come back: what to spawn, and when. Private: callers use cortex.list_schedules().';
+
+COMMENT ON COLUMN cortex.schedule.line IS 'When, as pg_cron reads it.';
+
+COMMENT ON COLUMN cortex.schedule.last_job IS 'What the last run spawned, or found in its place; it may have been purged since.';
+
+CREATE TABLE cortex.sql_kind (
+    kind text NOT NULL,
+    schema_name text NOT NULL,
+    routine_name text NOT NULL,
+    run_as text,
+    commits boolean,
+    registered_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    registered_by text DEFAULT SESSION_USER NOT NULL,
+    CONSTRAINT sql_kind_name_is_1_to_200_characters CHECK (((length(kind) >= 1) AND (length(kind) <= 200)))
+);
+
+COMMENT ON TABLE cortex.sql_kind IS 'Kinds that cortex.work runs inside the database. Private: callers use the view cortex.sql_kinds.';
+
+COMMENT ON COLUMN cortex.sql_kind.routine_name IS 'By name, looked up at each run, so that it survives a restore and a replacement of the routine.';
+
+COMMENT ON COLUMN cortex.sql_kind.run_as IS 'The role that may run it, with its own rights; null for bodies that come with this schema, which any may.';
+
+COMMENT ON COLUMN cortex.sql_kind.commits IS 'Whether the procedure ends transactions itself; null: as its text looks.';
+
+CREATE VIEW cortex.sql_kinds AS
+ SELECT kind,
+    format('%I.%I(uuid)'::text, schema_name, routine_name) AS procedure,
+    run_as,
+    commits,
+    registered_at,
+    registered_by
+   FROM cortex.sql_kind k;
+
+COMMENT ON VIEW cortex.sql_kinds IS 'Kinds whose jobs cortex.work runs inside the database.';
+
+COMMENT ON COLUMN cortex.sql_kinds.procedure IS 'What is called with the uuid of the job; looked up at each run.';
+
 CREATE TABLE cortex.turnstile (
     kind text NOT NULL,
     passed bigint DEFAULT 0 NOT NULL
@@ -1362,11 +1577,17 @@ CREATE TABLE cortex.upkeep (
     overdue integer DEFAULT 0 NOT NULL,
     orphaned integer DEFAULT 0 NOT NULL,
     purged integer DEFAULT 0 NOT NULL,
+    jobs_seen_at timestamp with time zone,
+    jobs_seen_id bigint,
     runners_seen_to uuid,
     CONSTRAINT upkeep_is_one_row CHECK (only_row)
 );
 
 COMMENT ON TABLE cortex.upkeep IS 'The last run of cortex.maintain(); one row.';
+
+COMMENT ON COLUMN cortex.upkeep.jobs_seen_at IS 'Where the last look through the finished jobs stopped; the next goes on from there. Null: begin anew.';
+
+COMMENT ON COLUMN cortex.upkeep.jobs_seen_id IS 'The job at which it stopped, among those that ended at that moment.';
 
 COMMENT ON COLUMN cortex.upkeep.runners_seen_to IS 'Where the last look through the runners stopped; the next goes on from there. Null: begin anew.';
 
@@ -1476,8 +1697,14 @@ ALTER TABLE ONLY cortex.kind
 ALTER TABLE ONLY cortex.runner
     ADD CONSTRAINT runner_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY cortex.schedule
+    ADD CONSTRAINT schedule_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY cortex.settings
     ADD CONSTRAINT settings_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY cortex.sql_kind
+    ADD CONSTRAINT sql_kind_pkey PRIMARY KEY (kind);
 
 ALTER TABLE ONLY cortex.turnstile
     ADD CONSTRAINT turnstile_pkey PRIMARY KEY (kind);
@@ -1554,7 +1781,7 @@ COMMENT ON INDEX cortex.job_debounce_running_key IS 'spawn_job, claim_jobs, retr
 
 CREATE INDEX job_finished_idx ON cortex.job USING btree (finished_at, id) WHERE (finished_at IS NOT NULL);
 
-COMMENT ON INDEX cortex.job_finished_idx IS 'status_counts, metrics, purge_jobs: what ended in a window, oldest first.';
+COMMENT ON INDEX cortex.job_finished_idx IS 'status_counts, metrics, purge_jobs, purge_expired: what ended in a window, oldest first.';
 
 CREATE INDEX job_runner_idx ON cortex.job USING btree (runner, status) WHERE (runner IS NOT NULL);
 
@@ -1714,7 +1941,13 @@ GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.cron_field(field text, lowest integer, highest integer, names text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.cron_name(what text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.cron_name(what text) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.cron_name(what text) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.cron_name(what text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.cron_name(what text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.db_now() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.db_now() TO cortex_reader;
@@ -1723,6 +1956,16 @@ GRANT ALL ON FUNCTION cortex.db_now() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.db_now() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.end_backends() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.end_body(job uuid, attempt integer, result jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.end_body(job uuid, attempt integer, result jsonb) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.end_body(job uuid, attempt integer, result jsonb) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.fail_body(job uuid, attempt integer, state text, message text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.fail_body(job uuid, attempt integer, state text, message text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.fail_body(job uuid, attempt integer, state text, message text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.find_body(schema_name text, routine_name text, run_as text, OUT id oid, OUT is_procedure boolean, OUT commits boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.find_job(job uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.find_job(job uuid) TO cortex_reader;
@@ -1755,17 +1998,31 @@ REVOKE ALL ON FUNCTION cortex.keep_runner(runner uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.keep_runner(runner uuid) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.keep_runner(runner uuid) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.kinds_to_work(role text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.kinds_to_work(role text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.kinds_to_work(role text) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_reader;
 GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.list_schedules() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.list_schedules() TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.list_schedules() TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.list_schedules() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.list_schedules() TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.lock_space() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.lock_space() TO cortex_reader;
 GRANT ALL ON FUNCTION cortex.lock_space() TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.lock_space() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.lock_space() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.lost_bodies() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.lost_bodies() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.lost_bodies() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.maintain() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.maintain() TO cortex_runner;
@@ -1779,6 +2036,8 @@ GRANT ALL ON FUNCTION cortex.metrics() TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.metrics() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.metrics() TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.next_run(line text, after timestamp with time zone, zone text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) TO cortex_admin;
@@ -1788,6 +2047,10 @@ REVOKE ALL ON FUNCTION cortex.outwait(id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION cortex.prometheus_labels(kind text, status cortex.job_status) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.purge_cron_runs() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.purge_cron_runs() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.purge_cron_runs() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.purge_expired(batch_size integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) TO cortex_admin;
@@ -1795,6 +2058,10 @@ GRANT ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer)
 REVOKE ALL ON FUNCTION cortex.purge_runners(batch_size integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.put_cron_entry(entry text, schedule text, statement text, command text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.put_cron_entry(entry text, schedule text, statement text, command text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.put_sql_kind(kind text, schema_name text, routine_name text, run_as text, commits boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.put_sql_kind(kind text, schema_name text, routine_name text, run_as text, commits boolean) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.reap_orphans() FROM PUBLIC;
 
@@ -1805,9 +2072,16 @@ GRANT ALL ON FUNCTION cortex.reap_stale(older_than interval) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.record_event() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cortex.refused_commit() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.refused_commit() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.refused_commit() TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text, commits boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text, commits boolean) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) TO cortex_reader;
@@ -1818,6 +2092,7 @@ GRANT ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_i
 REVOKE ALL ON FUNCTION cortex.report_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.require_cron(command text, statement text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.require_cron(command text, statement text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.require_job(job uuid) FROM PUBLIC;
 
@@ -1848,10 +2123,28 @@ GRANT ALL ON FUNCTION cortex.rules(kind text) TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.rules(kind text) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.rules(kind text) TO cortex_admin;
 
+REVOKE ALL ON PROCEDURE cortex.run_analyze(IN job uuid) FROM PUBLIC;
+GRANT ALL ON PROCEDURE cortex.run_analyze(IN job uuid) TO cortex_runner;
+GRANT ALL ON PROCEDURE cortex.run_analyze(IN job uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.run_populate_report(job uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.run_populate_report(job uuid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.run_populate_report(job uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.run_refresh_reports(job uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.run_refresh_reports(job uuid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.run_refresh_reports(job uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.schedule_entry(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.schedule_job(name text, schedule text, kind text, params jsonb, actor text, debounce_scope jsonb, debounce_on cortex.debounce_mode, priority integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.schedule_job(name text, schedule text, kind text, params jsonb, actor text, debounce_scope jsonb, debounce_on cortex.debounce_mode, priority integer) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.schedule_maintenance(schedule text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.schedule_maintenance(schedule text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.schedule_work(schedule text, max_jobs integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.schedule_work(schedule text, max_jobs integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.schema_version() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.schema_version() TO cortex_reader;
@@ -1862,6 +2155,12 @@ GRANT ALL ON FUNCTION cortex.schema_version() TO cortex_admin;
 REVOKE ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.set_running(job uuid, runner uuid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.settle_bodies() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.settle_bodies() TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.settle_bodies() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.shortest_keep() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.signal_backend(pid integer, backend_start timestamp with time zone, terminate boolean) FROM PUBLIC;
 
@@ -1897,6 +2196,13 @@ GRANT ALL ON FUNCTION cortex.spawn_report_refresh(actor text) TO cortex_producer
 GRANT ALL ON FUNCTION cortex.spawn_report_refresh(actor text) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.spawn_report_refresh(actor text) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.spawn_scheduled(name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.spawn_scheduled(name text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.sql_body(kind text, role text, OUT statement text, OUT gives_value boolean, OUT commits boolean, OUT called text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.sql_body(kind text, role text, OUT statement text, OUT gives_value boolean, OUT commits boolean, OUT called text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.sql_body(kind text, role text, OUT statement text, OUT gives_value boolean, OUT commits boolean, OUT called text) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.start_jobs(ids bigint[], runner uuid) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.status_counts(hours numeric) FROM PUBLIC;
@@ -1910,13 +2216,22 @@ GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, messag
 GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.take_cron_entry(entry text, command text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.take_cron_entry(entry text, command text) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.unschedule_job(name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.unschedule_job(name text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.unschedule_maintenance() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.unschedule_maintenance() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.unschedule_work() FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.unschedule_work() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.window_start(hours numeric) FROM PUBLIC;
+
+REVOKE ALL ON PROCEDURE cortex.work(IN max_jobs integer) FROM PUBLIC;
+GRANT ALL ON PROCEDURE cortex.work(IN max_jobs integer) TO cortex_runner;
+GRANT ALL ON PROCEDURE cortex.work(IN max_jobs integer) TO cortex_admin;
 
 GRANT SELECT ON TABLE corpus.corpora TO cortex_reader;
 GRANT SELECT ON TABLE corpus.corpora TO cortex_producer;
@@ -1992,6 +2307,11 @@ GRANT SELECT ON TABLE cortex.runners TO cortex_reader;
 GRANT SELECT ON TABLE cortex.runners TO cortex_producer;
 GRANT SELECT ON TABLE cortex.runners TO cortex_runner;
 GRANT SELECT ON TABLE cortex.runners TO cortex_admin;
+
+GRANT SELECT ON TABLE cortex.sql_kinds TO cortex_reader;
+GRANT SELECT ON TABLE cortex.sql_kinds TO cortex_producer;
+GRANT SELECT ON TABLE cortex.sql_kinds TO cortex_runner;
+GRANT SELECT ON TABLE cortex.sql_kinds TO cortex_admin;
 
 GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_reader;
 GRANT SELECT ON TABLE cortex.upkeep_record TO cortex_producer;

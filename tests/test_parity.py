@@ -40,11 +40,30 @@ EXCEPTIONS = {
     "lock_space": "cortex_reader",  # so it is
     "rules": "cortex_reader",  # and this
     "attach_session": "cortex_runner",  # attach_backend calls it, as whoever attaches a session
+    "cron_name": "cortex_reader",  # for whoever looks an entry up
+    "end_body": "cortex_runner",  # work calls these, as whoever works
+    "fail_body": "cortex_runner",
+    "kinds_to_work": "cortex_runner",
+    "lost_bodies": "cortex_runner",
+    "purge_cron_runs": "cortex_runner",
+    "refused_commit": "cortex_runner",
+    "run_analyze": "cortex_runner",
+    "run_populate_report": "cortex_runner",
+    "run_refresh_reports": "cortex_runner",
+    "settle_bodies": "cortex_runner",
+    "sql_body": "cortex_runner",
+    "put_cron_entry": "cortex_admin",  # schedule_work calls these, as whoever schedules
+    "require_cron": "cortex_admin",
+    "take_cron_entry": "cortex_admin",
+    "put_sql_kind": "cortex_admin",  # and this register_sql_kind, as whoever registers
 }
 """Routines whose least role isn't that of their folder."""
 
 AS_THEIR_CALLER = {
     "attach_backend",  # only the caller is sure to see when its session began
+    "register_sql_kind",  # a body is registered for the caller
+    "schedule_work",  # and run as whoever scheduled that
+    "unschedule_work",
 }
 """Public routines that don't run as their owner."""
 
@@ -55,6 +74,7 @@ OVER_VIEWS = {
     "list_events": "job_events",
     "list_kinds": "kinds",
     "list_runners": "runners",
+    "list_sql_kinds": "sql_kinds",
 }
 """Twins that read a view instead of calling a routine."""
 
@@ -71,6 +91,7 @@ ROWS_OF_VIEWS = {
     "configuration": models.Configuration,
     "job_activity": models.JobActivity,
     "kinds": models.KindRules,
+    "sql_kinds": models.SqlKind,
     "waiting": models.Waiting,
 }
 ROWS_OF_ROUTINES = {
@@ -78,6 +99,8 @@ ROWS_OF_ROUTINES = {
     "keep_runner": models.RunnerJob,
     "status_counts": models.StatusCount,
     "maintain": models.Maintenance,
+    "list_schedules": models.Schedule,
+    "spawn_scheduled": models.Spawned,
 }
 
 _DEFINITION = re.compile(

@@ -222,8 +222,11 @@ def anchor(title: str) -> str:
 def signature(schema: str, row: dict[str, Any]) -> str:
     """The signature as it is written in this project."""
     arguments = [plain(argument) for argument in row["arguments"]]
-    result = plain(row["result"]).replace("TABLE(", "table (").replace("SETOF ", "setof ")
-    start, end = f"{schema}.{row['name']}(", f") returns {result}"
+    if row["kind"] == "p":
+        start, end = f"procedure {schema}.{row['name']}(", ")"
+    else:
+        result = plain(row["result"]).replace("TABLE(", "table (").replace("SETOF ", "setof ")
+        start, end = f"{schema}.{row['name']}(", f") returns {result}"
     if len(start + ", ".join(arguments) + end) <= 88:
         return start + ", ".join(arguments) + end
     if len(end) > 88:

@@ -2,7 +2,8 @@
 One typed function per routine of the database, with the same name and the same argument names.
 
 Each takes a connection first and never opens, pools, commits or closes one: what it does is part of
-the caller's transaction. None for an argument that has a default in SQL means that default.
+the caller's transaction. One can't be: work, which ends transactions itself. None for an argument
+that has a default in SQL means that default.
 """
 
 from pycortex.sql.builtin import (
@@ -28,6 +29,8 @@ from pycortex.sql.readers import (
     list_kinds,
     list_recent,
     list_runners,
+    list_schedules,
+    list_sql_kinds,
     list_waiting,
     metrics,
     schema_version,
@@ -40,8 +43,14 @@ from pycortex.sql.upkeep import (
     maintain,
     purge_jobs,
     reap_stale,
+    register_sql_kind,
+    schedule_job,
     schedule_maintenance,
+    schedule_work,
+    spawn_scheduled,
+    unschedule_job,
     unschedule_maintenance,
+    unschedule_work,
 )
 from pycortex.sql.workers import (
     attach_backend,
@@ -54,6 +63,7 @@ from pycortex.sql.workers import (
     retire_runner,
     set_running,
     step,
+    work,
 )
 
 __all__ = [
@@ -78,6 +88,8 @@ __all__ = [
     "list_kinds",
     "list_recent",
     "list_runners",
+    "list_schedules",
+    "list_sql_kinds",
     "list_waiting",
     "maintain",
     "metrics",
@@ -89,11 +101,14 @@ __all__ = [
     "put_tasks",
     "reap_stale",
     "register_runner",
+    "register_sql_kind",
     "report_populate_active",
     "report_slice",
     "rerun_job",
     "retire_runner",
+    "schedule_job",
     "schedule_maintenance",
+    "schedule_work",
     "schema_version",
     "set_running",
     "spawn_analyze",
@@ -102,7 +117,11 @@ __all__ = [
     "spawn_reindex",
     "spawn_report_populate",
     "spawn_report_refresh",
+    "spawn_scheduled",
     "status_counts",
     "step",
+    "unschedule_job",
     "unschedule_maintenance",
+    "unschedule_work",
+    "work",
 ]

@@ -18,6 +18,8 @@ from pycortex.models import (
     JobStatus,
     KindRules,
     RunnerInfo,
+    Schedule,
+    SqlKind,
     StatusCount,
     Waiting,
 )
@@ -33,6 +35,8 @@ __all__ = [
     "list_kinds",
     "list_recent",
     "list_runners",
+    "list_schedules",
+    "list_sql_kinds",
     "list_waiting",
     "metrics",
     "schema_version",
@@ -144,3 +148,13 @@ def list_activity(conn: Connection[Any]) -> list[JobActivity]:
 def list_waiting(conn: Connection[Any]) -> list[Waiting]:
     """List what waits for a worker, by kind, and how many live runners take that kind."""
     return view(conn, "waiting", Waiting, order_by="kind")
+
+
+def list_schedules(conn: Connection[Any]) -> list[Schedule]:
+    """List the jobs that come back: when, how the last run went, when the next one is."""
+    return many(conn, "list_schedules", Schedule)
+
+
+def list_sql_kinds(conn: Connection[Any]) -> list[SqlKind]:
+    """List the kinds that have a body inside the database."""
+    return view(conn, "sql_kinds", SqlKind, order_by="kind")

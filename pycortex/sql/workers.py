@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.types.json import Json, Jsonb
 
 from pycortex import _log
-from pycortex._call import many, names, scalar, tell, whole
+from pycortex._call import call, many, names, scalar, tell, whole
 from pycortex._text import fit
 from pycortex.models import Job, JobStatus, RunnerJob, Verdict
 from pycortex.values import to_jsonb
@@ -26,6 +26,7 @@ __all__ = [
     "retire_runner",
     "set_running",
     "step",
+    "work",
 ]
 
 
@@ -224,3 +225,19 @@ def _message(message: str | None) -> str | None:
 
 def _same(value: UUID) -> UUID:
     return value
+
+
+def work(conn: Connection[Any], *, max_jobs: int | None = None) -> None:
+    """
+    Run jobs whose kind has a body in SQL, in the session of *conn*, one after the other.
+
+    The one twin whose routine commits: *conn* must be in autocommit and outside of a transaction.
+
+    Args:
+        max_jobs: How many at most; one if left out.
+
+    Raises:
+        psycopg.errors.InvalidTransactionTermination: It was called inside a transaction.
+        psycopg.DataError: Fewer than one job.
+    """
+    call(conn, "work", max_jobs=whole(max_jobs, "max_jobs"))

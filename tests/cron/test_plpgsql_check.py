@@ -17,9 +17,16 @@ where p.pronamespace::regnamespace::text in ('cortex', 'corpus')
 """
 
 JUDGED = {
-    ("cortex.reset_values", "security"),  # it runs the defaults that our own migrations wrote
+    # It runs the defaults that our own migrations wrote.
+    ("cortex.reset_values", "security", ""),
+    # They commit where they can't, to find out whether they could.
+    ("cortex.refused_commit", "error", "COMMIT"),
+    ("cortex.work", "error", "COMMIT"),
+    # What it runs was put together by format, elsewhere; the procedure is made at run time.
+    ("cortex.work", "security", "EXECUTE"),
+    ("cortex.work", "error", "pg_temp"),
 }
-"""What it finds and we have looked at: (routine, level)."""
+"""What it finds and we have looked at: (routine, level, part of the text)."""
 
 
 def test_finds_nothing(home):
@@ -30,6 +37,10 @@ def test_finds_nothing(home):
         pytest.skip("no extension plpgsql_check: on Debian, package postgresql-15-plpgsql-check")
     home.execute("create extension plpgsql_check")
 
-    complaints = [row for row in home.execute(CHECK).fetchall() if row[:2] not in JUDGED]
+    complaints = [
+        row
+        for row in home.execute(CHECK).fetchall()
+        if not any(row[:2] == judged[:2] and judged[2] in row[2] for judged in JUDGED)
+    ]
 
     assert not complaints, "\n".join(": ".join(complaint) for complaint in complaints)

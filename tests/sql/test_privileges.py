@@ -21,7 +21,18 @@ LEAST = {
 """The least role that may call a routine; the others are for nobody but the owner."""
 
 VIEWS = sorted(file.stem for file in SQL.glob("views/*.sql"))
-TABLES = ["job", "event", "runner", "kind", "settings", "upkeep", "_yoyo_migration", "yoyo_lock"]
+TABLES = [
+    "job",
+    "event",
+    "runner",
+    "kind",
+    "settings",
+    "upkeep",
+    "sql_kind",
+    "schedule",
+    "_yoyo_migration",
+    "yoyo_lock",
+]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +71,8 @@ def routines(server, dbname):
                 conn,
                 """
                 select p.proname as name, format(
-                    'select cortex.%I(%s)',
+                    '%s cortex.%I(%s)',
+                    case p.prokind when 'p' then 'call' else 'select' end,
                     p.proname,
                     (
                         select string_agg('null::' || format_type(t.oid, null), ', ' order by place)
@@ -201,6 +213,7 @@ def test_pin_the_search_path_of_whatever_runs_as_the_owner(server, dbname):
         unpinned = rows(
             conn,
             "select proname from pg_proc where pronamespace = 'cortex'::regnamespace"
+            " and (prosecdef or prokind <> 'p')"
             " and not coalesce('search_path=\"\"' = any(proconfig), false)",
         )
 

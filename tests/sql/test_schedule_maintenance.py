@@ -1,5 +1,5 @@
 """
-cortex.schedule_maintenance and cortex.unschedule_maintenance, where pg_cron is not.
+cortex.schedule_maintenance and whatever else puts something on pg_cron, where that is not.
 
 What they do with a real pg_cron is in tests/cron.
 """
@@ -13,6 +13,10 @@ CALLS = [
     "select cortex.schedule_maintenance(schedule => '*/5 * * * *')",
     "select cortex.schedule_maintenance(null)",
     "select cortex.unschedule_maintenance()",
+    "select cortex.schedule_work()",
+    "select cortex.schedule_work('*/5 * * * *', max_jobs => 3)",
+    "select cortex.unschedule_work()",
+    "select cortex.schedule_job('nightly', '0 3 * * *', 'export')",
 ]
 
 

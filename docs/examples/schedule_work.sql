@@ -1,0 +1,1 @@
+select cortex.schedule_work();  -- on a server without pg_cron

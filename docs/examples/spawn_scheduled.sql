@@ -1,0 +1,1 @@
+select * from cortex.spawn_scheduled('nightly export');

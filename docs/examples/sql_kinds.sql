@@ -1,0 +1,1 @@
+select kind, procedure, run_as, commits from cortex.sql_kinds;

@@ -1,0 +1,1 @@
+select cortex.unschedule_job('nightly export');

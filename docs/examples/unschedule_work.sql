@@ -1,0 +1,1 @@
+select cortex.unschedule_work();  -- on a server without pg_cron
