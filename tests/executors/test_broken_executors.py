@@ -221,3 +221,34 @@ def test_bodies_in_threads_have_their_grace(pool, new_runner, signs):
     wait_until(lambda: runner.closing)
     signs.give("end")
     assert kept.wait(30).status is JobStatus.SUCCEEDED
+
+
+PROGRAM = """
+import sys, threading
+import pycortex
+from pycortex import Runner, Worker
+from tests.executors import bodies
+from tests.executors.test_executors import processes
+
+if __name__ == "__main__":
+    pycortex.job("hold")(bodies.hold)
+    pycortex.job("count")(bodies.count_once)
+    with processes("spawn") as pool, Runner(sys.argv[1], executor=pool, max_workers=1) as runner:
+        Worker(runner).run(threading.Event())
+"""
+
+
+def test_a_program_with_a_worker_ends_so_that_somebody_starts_it_anew(
+    make_runner_process, database, signs, committed
+):
+    program = make_runner_process(PROGRAM, database)
+    held = sql.spawn_job(committed.conn, "hold", params=signs.params).uuid
+    signs.wait("held")
+    waiting = sql.spawn_job(committed.conn, "count", params=signs.params).uuid
+
+    kill_holder(signs)
+
+    assert program.wait(60) == 1
+    assert "ExecutorBroken" in program.stderr.read()
+    assert find(committed.conn, held).status is JobStatus.FAILED
+    assert find(committed.conn, waiting).status is JobStatus.QUEUED
