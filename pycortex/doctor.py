@@ -12,6 +12,7 @@ from psycopg.conninfo import make_conninfo
 from pycortex import sql
 from pycortex._data import data_path
 from pycortex.install import pending
+from pycortex.models import Waiting
 
 __all__ = ["Check", "Level", "examine"]
 
@@ -56,7 +57,9 @@ def examine(conninfo: str) -> Iterator[Check]:
         yield schema
         if schema.level is not Level.ERROR:
             yield from _guarded("pg_cron", _cron, conn, conninfo)
+            yield from _guarded("SQL bodies", _sql_bodies, conn, conninfo)
             for name, check in (
+                ("schedules", _schedules),
                 ("upkeep", _upkeep),
                 ("runners", _runners),
                 ("kinds", _kinds),
@@ -324,18 +327,111 @@ def _runners(conn: Connection[Any]) -> Iterator[Check]:
 
 
 def _kinds(conn: Connection[Any]) -> Iterator[Check]:
-    nobodys = [entry for entry in sql.list_waiting(conn) if not entry.workers]
+    bodies = {body.kind for body in sql.list_sql_kinds(conn)}
+    nobodys = [
+        entry
+        for entry in sql.list_waiting(conn)
+        if not entry.workers and entry.kind not in bodies  # of those tells _sql_bodies
+    ]
     if nobodys:
-        named = ", ".join(f"{entry.kind!r} ({entry.ready})" for entry in nobodys[:NAMED])
-        more = f" and {len(nobodys) - NAMED} more" if len(nobodys) > NAMED else ""
         yield Check(
             "kinds",
             Level.WARNING,
-            f"jobs wait of kinds that no live worker takes: {named}{more}",
+            f"jobs wait of kinds that no live worker takes: {_named(nobodys)}",
             "start a worker whose --app registers them, or cancel the jobs; see cortex.waiting",
         )
     else:
         yield Check("kinds", Level.OK, "no job waits whose kind nobody takes")
+
+
+def _named(waiting: list[Waiting]) -> str:
+    named = ", ".join(f"{entry.kind!r} ({entry.ready})" for entry in waiting[:NAMED])
+    return named + (f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else "")
+
+
+def _sql_bodies(conn: Connection[Any], conninfo: str) -> Iterator[Check]:
+    """Judge whether the jobs that wait for their body in SQL will be run."""
+    bodies = {body.kind: body for body in sql.list_sql_kinds(conn)}
+    waiting = [
+        entry for entry in sql.list_waiting(conn) if not entry.workers and entry.kind in bodies
+    ]
+    if not waiting:
+        return
+    roles = _roles_that_work(conn, conninfo)
+    unworked, late = [], []
+    now = sql.db_now(conn)
+    for entry in waiting:
+        run_as = bodies[entry.kind].run_as
+        if not roles or (run_as is not None and run_as not in roles):
+            unworked.append(entry)
+        elif (now - entry.oldest_run_at).total_seconds() > UPKEEP_LATE:
+            late.append(entry)
+    if unworked:
+        wanted = sorted({bodies[entry.kind].run_as or "" for entry in unworked} - {""})
+        whom = f", as role {' and as role '.join(wanted)}" if wanted else ""
+        yield Check(
+            "SQL bodies",
+            Level.WARNING,
+            f"jobs wait for their body in SQL, and nobody works them: {_named(unworked)}",
+            f"let pg_cron do it: select cortex.schedule_work(){whom}; or once: call"
+            " cortex.work(100)",
+        )
+    if late:
+        yield Check(
+            "SQL bodies",
+            Level.WARNING,
+            f"pg_cron works them, but jobs have waited for over {UPKEEP_LATE // 60} minutes for"
+            f" their body in SQL: {_named(late)}",
+            "one may run for long, a limit of its kind be reached, or the schedule be wide: see"
+            " cortex.list_recent(true) and cron.job_run_details",
+        )
+    if not unworked and not late:
+        yield Check("SQL bodies", Level.OK, f"pg_cron will take what waits: {_named(waiting)}")
+
+
+def _roles_that_work(conn: Connection[Any], conninfo: str) -> set[str]:
+    """Return the roles as which pg_cron calls cortex.work in this database, as far as one sees."""
+    [entry, here, home] = conn.execute(
+        "select cortex.cron_name('work'),"
+        " exists (select from pg_extension where extname = 'pg_cron'),"
+        " current_setting('cron.database_name', true)"
+    ).fetchone() or ["", False, None]
+    database = conn.info.dbname
+    if here:
+        return _entries(conn, entry, database)
+    if home in (None, database):
+        return set()
+    try:
+        with psycopg.connect(make_conninfo(conninfo, dbname=home), autocommit=True) as cron:
+            return _entries(cron, entry, database)
+    except psycopg.Error:
+        return set()
+
+
+def _entries(cron: Connection[Any], entry: str, database: str) -> set[str]:
+    return {
+        role
+        for (role,) in cron.execute(
+            "select username from cron.job where jobname = %s and database = %s and active",
+            [entry, database],
+        )
+    }
+
+
+def _schedules(conn: Connection[Any]) -> Iterator[Check]:
+    schedules = sql.list_schedules(conn)
+    lost = [schedule.name for schedule in schedules if not schedule.active]
+    if lost:
+        named = ", ".join(repr(name) for name in lost[:NAMED])
+        more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
+        yield Check(
+            "schedules",
+            Level.WARNING,
+            f"pg_cron has no active entry for {len(lost)} of {len(schedules)}: {named}{more}",
+            "the database may have been restored: call cortex.schedule_job for each again",
+        )
+    elif schedules:
+        yield Check("schedules", Level.OK, f"{len(schedules)}, all on pg_cron")
 
 
 def _orphans(conn: Connection[Any]) -> Iterator[Check]:
