@@ -196,7 +196,7 @@ class _Relay(logging.Handler):
         try:
             fields = vars(record) | {"msg": record.getMessage(), "args": None, "exc_info": None}
             if record.exc_info:
-                fields["msg"] += "\n" + logging.Formatter().formatException(record.exc_info)
+                fields["exc_text"] = logging.Formatter().formatException(record.exc_info)
             try:
                 self._line.tell(logging.makeLogRecord(fields))
             except Exception:  # noqa: BLE001 - somebody's field may be of any type

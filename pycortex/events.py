@@ -71,7 +71,7 @@ class Teller:
             "" if event.elapsed is None else f", elapsed {event.elapsed:.3f} s",
             f": {event.message}" if event.message else "",
             f"\n{trace}" if trace else "",
-            extra=_fields(event),
+            extra=_fields(event) | ({"trace": trace} if trace else {}),
             exc_info=error,
         )
         if self._listener is None:

@@ -3,11 +3,16 @@
 import logging
 import sys
 
+from pycortex._text import fit
 from pycortex.cli._output import clean
 
 __all__ = ["log_to_stderr"]
 
 FIELDS = ("kind", "actor", "job", "elapsed")
+
+
+ENDS = 100
+"""So many lines of a traceback's beginning and end are shown."""
 
 
 class _Lines(logging.Formatter):
@@ -18,13 +23,20 @@ class _Lines(logging.Formatter):
             value = getattr(record, name, None)
             if value not in (None, ""):
                 fields.append(f"{name}={value:.3f}" if name == "elapsed" else f"{name}={value}")
-        head = " ".join([when, record.levelname.lower(), record.getMessage(), *fields])
-        text = clean(head)
+        trace = getattr(record, "trace", "")
+        message = record.getMessage().removesuffix(f"\n{trace}")
         if record.exc_info:
-            # Indented and clean: whatever an exception says, no line of it passes for an event.
-            for line in self.formatException(record.exc_info).splitlines():
-                text += f"\n    {clean(line)}"
-        return text
+            trace = self.formatException(record.exc_info)
+        trace = trace or record.exc_text or ""
+        text = clean(fit(" ".join([when, record.levelname.lower(), message, *fields])))
+        # Indented and clean: whatever an exception says, no line of it passes for an event.
+        return "".join([text, *(f"\n    {clean(fit(line))}" for line in _ends(trace.splitlines()))])
+
+
+def _ends(lines: list[str]) -> list[str]:
+    if len(lines) <= 2 * ENDS:
+        return lines
+    return [*lines[:ENDS], f"[{len(lines) - 2 * ENDS} lines cut]", *lines[-ENDS:]]
 
 
 def log_to_stderr(*, verbose: bool = False) -> None:

@@ -66,7 +66,7 @@ def spawn(
     """Queue a job for a worker, and print its uuid."""
     for name, value in (("--params", params), ("--scope", scope)):
         try:
-            check_params(value or {})
+            check_params(value or {}, name.removeprefix("--"))
         except (TypeError, ValueError) as error:
             raise click.BadParameter(str(error), param_hint=name) from error
     with app.connect() as conn:

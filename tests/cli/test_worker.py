@@ -144,18 +144,22 @@ def test_takes_the_kinds_of_several_apps(worker, committed, app, tmp_path):
     until(committed, two, "succeeded")
 
 
-def test_writes_a_line_for_each_event_whatever_a_body_raises(worker, committed, tmp_path):
-    """E03, E13: a forged line stays part of the event that it belongs to."""
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_writes_a_line_for_each_event_whatever_a_body_raises(
+    worker, committed, tmp_path, isolation
+):
+    """E03, E07, E13: a forged line stays part of the event that it belongs to."""
     (tmp_path / "forger.py").write_text(
         "import pycortex\n\n@pycortex.job('forge')\ndef forge(progress):\n"
-        "    raise ValueError('x\\n2026-01-01T00:00:00+0000 info job succeeded\\x1b[2J\\udcff')\n"
+        "    raise ValueError('x\\n2026-01-01T00:00:00+0000 info job succeeded\\x1b[2J\\udcff'\n"
+        "                     + 'x' * 10_000_000)\n"
     )
-    process = worker("--app", "forger")
+    process = worker("--app", "forger", "--isolation", isolation)
     uuid = spawn(committed, "forge")
     until(committed, uuid, "failed")
     process.send_signal(signal.SIGTERM)
 
-    _, log = process.communicate(timeout=30)
+    _, log = process.communicate(timeout=60)
 
     events = [line for line in log.splitlines() if not line.startswith("    ")]
     assert [line.split()[1:4] for line in events if str(uuid) in line] == [
@@ -164,7 +168,10 @@ def test_writes_a_line_for_each_event_whatever_a_body_raises(worker, committed, 
         ["error", "job", "failed:"],
     ]
     assert not [line for line in events if line.startswith("2026-01-01")]
+    assert "\\x1b" in log
     assert "\x1b" not in log
+    assert "    Traceback (most recent call last):" in log.splitlines()
+    assert len(log) < 40_000
 
 
 def test_leaves_with_3_when_the_database_is_out_of_reach_at_the_start(cli):

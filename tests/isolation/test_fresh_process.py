@@ -129,7 +129,7 @@ def test_its_log_records_reach_the_handlers_of_the_runners_process(run, caplog):
         "parcel lost",
     ]
     assert records[1].order == 7
-    assert "ValueError: torn" in records[2].getMessage()
+    assert "ValueError: torn" in records[2].exc_text
     assert {record.process for record in records} - {os.getpid()}
 
 

@@ -124,6 +124,27 @@ def test_a_body_may_cancel_itself(runner):
     assert (job.status, job.message) == (JobStatus.CANCELLED, "nothing to do on Sundays")
 
 
+def test_params_are_the_bodys_own(runner, committed):
+    """E10: whatever it does to them, the row and the next attempt have what the caller gave."""
+    sql.configure_kind(committed.conn, "test", max_attempts=2, backoff="10 ms")
+    params = {"n": 9007199254740993, "list": [1]}
+    seen = []
+
+    def body(progress):
+        seen.append(str(progress.params))
+        progress.params["list"].append(2)
+        progress.params.clear()
+        if progress.attempt == 1:
+            raise OSError("not yet")
+
+    handle = runner.spawn("test", body, params=params)
+    params["list"].append(3)
+    wait_until(lambda: handle.job().status is JobStatus.SUCCEEDED)
+
+    assert seen == ["{'n': 9007199254740993, 'list': [1]}"] * 2
+    assert handle.job().params == {"n": 9007199254740993, "list": [1]}
+
+
 def test_a_result_that_loses_something_is_stored_with_a_warning(runner, caplog):
     """E04."""
     job = end(runner, lambda progress: {"score": float("nan"), "n": 1})
