@@ -100,7 +100,7 @@ class InProcess:
                     order = self._order()
                     start = Start(theirs.fileno(), os.getpid())
                     process = launch(start, theirs, f"pycortex job {self._task.job.uuid}")
-            except (OSError, TypeError) as error:
+            except Exception as error:  # noqa: BLE001 - no job is left without an end
                 what = f"no process could be had for it: {describe(error)}"
                 return Outcome(JobStatus.FAILED, fit(what), error=error)
             GUARD.watch(process.pid)

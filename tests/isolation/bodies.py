@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import deque
 from contextlib import suppress
 from itertools import repeat
@@ -219,7 +220,9 @@ def leave_program(progress: JobProgress) -> int:
 
 def leave_fork(progress: JobProgress) -> int:
     """Leave a process that holds open whatever this one had."""
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
+        pid = os.fork()
     if not pid:
         time.sleep(600)
         os._exit(0)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 from pycortex import Runner
 from tests.isolation import bodies
@@ -38,7 +39,9 @@ def exit_at_once(runner: Runner) -> None:
 
 def fork_and_wait(runner: Runner) -> None:
     """Have another process hold open whatever this one has, and wait."""
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
+        pid = os.fork()
     if not pid:
         time.sleep(600)
         os._exit(0)

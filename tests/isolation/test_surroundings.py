@@ -225,7 +225,7 @@ PR_SET_CHILD_SUBREAPER = 36
 assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 with Runner(sys.argv[1], isolation="process") as runner:
     for _ in range(3):
-        runner.spawn("test", bodies.leave_fork).wait(60)
+        assert runner.spawn("test", bodies.leave_fork).wait(60).result
     shown = subprocess.check_output(["ps", "-A", "-o", "ppid=", "-o", "stat="], text=True)
     mine = [line.split() for line in shown.splitlines() if int(line.split()[0]) == os.getpid()]
     print([line for line in mine if "Z" in line[1]])

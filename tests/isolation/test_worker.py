@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
@@ -48,8 +49,6 @@ def test_a_kind_says_that_its_body_has_a_process_of_its_own(work, committed):
     work(bodies.where)
 
     job = sql.spawn_job(committed.conn, "test").uuid
-
-    import os
 
     assert over(committed.conn, job).result["parent"] == os.getpid()
 
