@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -11,17 +12,23 @@ from tests.faults.ledger import main_journal
 
 
 def hold(progress: JobProgress) -> str:
-    """Go on until there is a file params.until; step all the while if params.steps."""
+    """
+    Go on until there is a file params.until.
+
+    Steps all the while if params.steps; says which process it is if params.pid.
+    """
     until = Path(progress.params["until"])
+    message = str(os.getpid()) if progress.params.get("pid") else "holding"
     n = 1
-    progress.step(n, None, "holding")
+    progress.step(n, None, message)
     while not until.exists():
         time.sleep(0.02)
         if progress.params.get("steps"):
             n += 1
-            progress.step(n, None, "holding")
+            progress.step(n, None, message)
     return "held"
 
 
-journal = main_journal()
-pycortex.job("hold")(journal.body(hold))
+if "PYCORTEX_TEST_JOURNAL" in os.environ:
+    journal = main_journal()
+    pycortex.job("hold")(journal.body(hold))

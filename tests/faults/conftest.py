@@ -19,6 +19,7 @@ from tests.faults.ledger import Ledger
 from tests.faults.proxy import Proxy
 from tests.runners import ROOT, new_runner, runner
 from tests.servers import LocalServer
+from tests.waiting import wait_until
 
 __all__ = ["new_runner", "runner"]
 
@@ -27,7 +28,15 @@ __all__ = ["new_runner", "runner"]
 def ledger(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Ledger]:
-    """The account of this test; it fails the test if a job was lost, doubled or left running."""
+    """
+    The account of a test that is marked with its kind of fault.
+
+    It fails the test if a job was lost, doubled or left running.
+    """
+    marker = request.node.get_closest_marker("fault")
+    if marker is None:
+        yield Ledger(tmp_path / "journal", "")
+        return
     own = "own_database" in request.fixturenames
     conninfo = request.getfixturevalue("own_database" if own else "database")
     ledger = Ledger(tmp_path / "journal", conninfo)
@@ -45,12 +54,11 @@ def ledger(
     unexpected = {
         name: texts for name, texts in counted.items() if texts and name not in ledger.allowed
     }
-    marker = request.node.get_closest_marker("fault")
     request.node.user_properties.append(
         (
             NAME,
             {
-                "kind": marker.args[0] if marker else "other",
+                "kind": marker.args[0],
                 "tests": 1,
                 "faults": ledger.faults,
                 "jobs": figures.jobs,
@@ -103,6 +111,16 @@ def _count_faults(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         for name in names:
             monkeypatch.setattr(owner, name, counting(getattr(owner, name)))
+
+
+@pytest.fixture(scope="module")
+def own_server(own_server: LocalServer) -> LocalServer:
+    """As everywhere, but safe: test servers take commits lightly, and a crash would lose some."""
+    own_server.execute("alter system set synchronous_commit = on")
+    own_server.execute("select pg_reload_conf()")
+    with own_server.connect() as conn:
+        wait_until(lambda: conn.execute("show synchronous_commit").fetchone() == ("on",))
+    return own_server
 
 
 @pytest.fixture

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -113,6 +114,14 @@ class Run:
     status: str | None = None
     result: Any = UNKNOWN
     error: str = ""
+    turns: list[float] = field(default_factory=list)
+    """When its process was stopped and went on, in turn."""
+
+    @property
+    def spans(self) -> list[tuple[float, float]]:
+        """The times in which it was going on."""
+        ends = [*self.turns, float("inf") if self.ended is None else self.ended]
+        return list(zip([self.began, *self.turns[1::2]], ends[::2], strict=True))
 
     @property
     def known(self) -> bool:
@@ -139,9 +148,14 @@ class Ledger(Journal):
         self.faults += count
 
     def signal(self, process: subprocess.Popen[Any], number: int) -> None:
-        """Send a process a signal, as a fault."""
-        self.fault()
+        """Send a process a signal, as a fault; SIGCONT only undoes one."""
+        if number != signal.SIGCONT:
+            self.fault()
+        else:
+            self.add("thawed", pid=process.pid)
         os.kill(process.pid, number)
+        if number == signal.SIGSTOP:
+            self.add("frozen", pid=process.pid)
 
     def terminate(self, conn: psycopg.Connection[Any], pid: int) -> None:
         """End a session of the server, as a fault."""
@@ -180,6 +194,10 @@ class Ledger(Journal):
                     run = found[line["run"]]
                     run.ended, run.status = line["at"], line["status"]
                     run.result, run.error = line.get("result", UNKNOWN), line.get("error", "")
+                case "frozen" | "thawed":
+                    for run in found.values():
+                        if run.pid == line["pid"] and run.ended is None:
+                            run.turns.append(line["at"])
                 case "gone":
                     for run in found.values():
                         if run.pid == line["pid"]:
@@ -286,7 +304,9 @@ def _overlaps(entries: list[Run]) -> list[str]:
     for one, other in itertools.combinations(sorted(entries, key=lambda run: run.began), 2):
         if one.attempt == other.attempt:
             texts.append(f"attempt {one.attempt} of {one.job} ran twice")
-        elif one.ended is None or other.began < one.ended:
+        elif any(
+            begin < last and first < end for begin, end in one.spans for first, last in other.spans
+        ):
             texts.append(f"{one.job} ran twice at once, attempts {one.attempt}, {other.attempt}")
     return texts
 

@@ -18,13 +18,6 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.fault("database restarted or stopped")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def durable(own_server):
-    """Test servers take commits lightly; a crash would lose some."""
-    own_server.execute("alter system set synchronous_commit = on")
-    own_server.execute("select pg_reload_conf()")
-
-
 @pytest.fixture
 def runner(own_database):
     runner = Runner(own_database, grace=5, poll_interval=0.05).start()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import threading
 import time
@@ -133,7 +132,7 @@ def test_a_suspended_runner_is_not_dead(make_runner_process, database, committed
             assert sql.maintain(committed.conn).orphaned == 0
             time.sleep(0.1)
     finally:
-        os.kill(process.pid, signal.SIGCONT)
+        ledger.signal(process, signal.SIGCONT)
     process.stdin.write("\n")
     process.stdin.flush()
 

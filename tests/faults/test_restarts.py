@@ -20,13 +20,6 @@ pytestmark = pytest.mark.fault("database restarted or stopped")
 WAITING = "select count(*) from pg_catalog.pg_locks where not granted"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def durable(own_server):
-    """Test servers take commits lightly; a crash would lose some."""
-    own_server.execute("alter system set synchronous_commit = on")
-    own_server.execute("select pg_reload_conf()")
-
-
 @pytest.fixture(params=["fast", "immediate"])
 def restart(request, own_server):
     return lambda: own_server.restart(request.param)

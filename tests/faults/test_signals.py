@@ -49,12 +49,13 @@ class Program:
 
 @pytest.fixture
 def worker(make_runner_process, database, committed, ledger, tmp_path):
-    def start(grace):
+    def start(grace, **params):
         process = make_runner_process(
             [sys.executable, "-m", "pycortex", "--database-url", database, "worker"],
             "--app", "tests.faults.app", "--kinds", "hold", "--grace", str(grace),
         )  # fmt: skip
-        ledger.enqueue(committed.conn, "hold", params={"until": str(tmp_path / "until")})
+        params |= {"until": str(tmp_path / "until")}
+        ledger.enqueue(committed.conn, "hold", params=params)
         return begun(Program(process, committed.conn, tmp_path / "until"))
 
     return start
@@ -172,3 +173,81 @@ def test_ctrl_c_twice_in_a_program_leaves_at_once(plain, ledger):
     assert program.ended() == -signal.SIGINT
     status, _, message = program.row()
     assert (status, "told twice" in message) == ("interrupted", True)
+
+
+# Stopped for longer than the limits.
+
+
+def stop(program, ledger):
+    ledger.signal(program.process, signal.SIGSTOP)
+
+
+def go_on(program, ledger):
+    ledger.signal(program.process, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("limit", ["stale_after", "run_timeout"])
+@pytest.mark.parametrize("start", ["worker", "plain"])
+def test_a_stopped_process_whose_job_was_given_up_corrects_it(request, ledger, start, limit):
+    """B04. It was only slow: what its body knows in the end counts."""
+    program = request.getfixturevalue(start)(30)
+    stop(program, ledger)
+    sql.configure_kind(program.conn, "hold", **{limit: "10 milliseconds"})
+
+    status, _, message = closed_by_upkeep(program)
+    assert status == "interrupted"
+    assert "no progress" in message or "run_timeout" in message
+    program.let_end()
+    go_on(program, ledger)
+
+    wait_until(lambda: program.row()[:2] == ("succeeded", "held"))
+    program.process.terminate()
+    program.ended()
+
+
+def test_a_stopped_process_that_lost_its_sessions_too_corrects_its_job(plain, ledger):
+    """Its lease is free, its beats are old: it is taken for dead, until it goes on."""
+    program = plain(30)
+    hasten(program.conn)
+    stop(program, ledger)
+    sessions = "select pid from pg_stat_activity where application_name = 'pycortex plain'"
+    for (pid,) in program.conn.execute(sessions).fetchall():
+        ledger.terminate(program.conn, pid)
+
+    status, _, message = closed_by_upkeep(program)
+    assert (status, "is gone" in message) == ("interrupted", True)
+    program.let_end()
+    go_on(program, ledger)
+
+    assert program.ended() == 0
+    assert program.row()[:2] == ("succeeded", "held")
+
+
+def test_a_job_that_another_worker_has_ended_since_is_lost_to_a_stopped_one(
+    worker, make_runner_process, database, ledger
+):
+    """B03, B04. The first copy is told at its next step; only the second one's outcome stands."""
+    program = worker(30, steps=True)
+    stop(program, ledger)
+    sql.configure_kind(
+        program.conn, "hold", stale_after="10 milliseconds", max_attempts=2, backoff="0",
+        on_interrupt="requeue",
+    )  # fmt: skip
+    wait_until(lambda: sql.maintain(program.conn) and program.row()[0] == "queued")
+    sql.configure_kind(program.conn, "hold", reset=["stale_after"])
+    program.let_end()
+    other = make_runner_process(
+        [sys.executable, "-m", "pycortex", "--database-url", database, "worker"],
+        "--app", "tests.faults.app", "--kinds", "hold",
+    )  # fmt: skip
+    wait_until(lambda: program.row()[:2] == ("succeeded", "held"))
+    program.until.unlink()
+    go_on(program, ledger)
+
+    wait_until(lambda: all(run.ended for runs in ledger.runs().values() for run in runs))
+    [runs] = ledger.runs().values()
+    assert [(run.attempt, run.status) for run in runs] == [(1, None), (2, "succeeded")]
+    assert program.row()[:2] == ("succeeded", "held")
+    for process in (program.process, other):
+        process.terminate()
+        assert process.wait(30) == 0

@@ -75,6 +75,24 @@ def test_sees_two_runs_at_once(ledger, conn, make_job):
     assert figures(ledger, conn) == (1, 0, 1, 0)
 
 
+@pytest.mark.parametrize(("thawed_first", "doubled"), [(False, 0), (True, 1)])
+def test_takes_a_run_whose_process_is_stopped_for_none(
+    ledger, conn, make_job, thawed_first, doubled
+):
+    job = make_job("succeeded", attempt=2)
+    began(ledger, job, 1, run="1", pid=1)
+    ledger.add("frozen", pid=1)
+    began(ledger, job, 2, run="2")
+    for what in ("thawed", "ended") if thawed_first else ("ended", "thawed"):
+        if what == "thawed":
+            ledger.add("thawed", pid=1)
+        else:
+            ended(ledger, run="2")
+    ended(ledger, run="1", status=None)
+
+    assert figures(ledger, conn) == (1, 0, doubled, 0)
+
+
 def test_sees_an_attempt_that_ran_twice(ledger, conn, make_job):
     job = make_job("succeeded", attempt=1)
     for run in "12":
