@@ -8,7 +8,7 @@ from psycopg.conninfo import make_conninfo
 
 from pycortex import sql
 
-__all__ = ["CronNotCreated", "schedule", "take_off", "unschedule", "zone"]
+__all__ = ["CronNotCreated", "schedule", "take_off", "take_off_work", "unschedule", "zone"]
 
 
 class CronNotCreated(errors.FeatureNotSupported):
@@ -105,6 +105,22 @@ def take_off(cron: Connection[Any], *, entry: str, database: str) -> bool:
         "select cron.unschedule(j.jobid) from cron.job as j"
         " where j.jobname = %s and j.database = %s",
         [entry, database],
+    ).fetchall()
+    return bool(gone)
+
+
+def take_off_work(cron: Connection[Any], *, database: str) -> bool:
+    """
+    Take off pg_cron what works and spawns jobs in a database: schedule_work's and schedule_job's.
+
+    Returns:
+        Whether there was something that the role may see.
+    """
+    gone = cron.execute(
+        "select cron.unschedule(j.jobid) from cron.job as j"
+        " where j.database = %s and j.jobname like 'cortex.%%'"
+        r" and j.command ~ '^(call cortex\.work|select cortex\.spawn_scheduled)\('",
+        [database],
     ).fetchall()
     return bool(gone)
 

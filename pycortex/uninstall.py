@@ -257,11 +257,13 @@ def _drop(conn: Connection[Any], targets: Sequence[tuple[str, str]]) -> None:
 def _off_cron(
     conn: Connection[Any], afterwards: ExitStack, left: list[str], *, dry_run: bool
 ) -> bool:
-    """Take our entry off pg_cron, here or where it lives; tell in *left* what couldn't be done."""
+    """Take our entries off pg_cron, wherever it lives; tell in *left* what couldn't be done."""
+    database = conn.info.dbname
     try:
         with conn.transaction():
             entry = calls.cron_entry(conn)
-            return calls.unschedule_maintenance(conn)
+            gone = calls.unschedule_maintenance(conn)
+            return schedule.take_off_work(conn, database=database) or gone
     except errors.FeatureNotSupported as error:
         home = error.diag.message_detail
     except errors.InsufficientPrivilege as error:
@@ -275,7 +277,8 @@ def _off_cron(
                 make_conninfo(conn.info.dsn, password=conn.info.password or None, dbname=home)
             )
         )
-        gone = schedule.take_off(cron, entry=entry, database=conn.info.dbname)
+        gone = schedule.take_off(cron, entry=entry, database=database)
+        gone = schedule.take_off_work(cron, database=database) or gone
         if dry_run:
             cron.rollback()
     except psycopg.Error as error:

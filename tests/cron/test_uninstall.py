@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from pycortex.schedule import schedule
+from pycortex.schedule import schedule, take_off_work
 from pycortex.uninstall import JobsActive, uninstall
 
 
@@ -63,3 +63,33 @@ def test_says_what_it_could_not_take_off(apart, cron_server, entries):
     assert done.unscheduled is False
     assert f"entry 'cortex.maintain in {name}' of pg_cron in database cronhome" in done.left[0]
     assert len(entries(name)) == 1
+
+
+def test_takes_off_what_works_and_spawns_jobs_too(cron_home):
+    with psycopg.connect(cron_home, autocommit=True) as conn:
+        conn.execute("select cortex.schedule_work()")
+        conn.execute("select cortex.schedule_job('n', '0 3 1 1 *', 'k')")
+        conn.execute("select cron.schedule('cortex.mine', '0 3 1 1 *', 'select 1')")
+        try:
+            with conn.transaction(force_rollback=True):
+                assert take_off_work(conn, database="cronhome") is True
+                assert conn.execute("select jobname from cron.job").fetchall() == [("cortex.mine",)]
+            assert uninstall(conn, dry_run=True).unscheduled is True
+        finally:
+            conn.execute("select cron.unschedule('cortex.mine')")
+            assert take_off_work(conn, database="cronhome") is True
+            conn.execute("delete from cortex.schedule")
+
+
+def test_takes_off_work_that_was_scheduled_where_pg_cron_lives(apart, cron_home, entries):
+    name = conninfo_to_dict(apart)["dbname"]
+    with psycopg.connect(cron_home) as conn:
+        conn.execute(
+            "select cron.schedule_in_database('cortex.work in ' || %(db)s::text, '0 0 1 1 *',"
+            " 'call cortex.work(100)', %(db)s::text)",
+            {"db": name},
+        )
+
+    assert uninstall(apart).unscheduled is True
+
+    assert entries(name) == []
