@@ -32,6 +32,7 @@ class InLoop:
         body: Makes the awaitable that is the body.
         close: Closes what the body leaves open; raises nothing.
         context: The variables that the body sees.
+        leaving: Says whether the runner is shutting down.
     """
 
     ends_for_good = True
@@ -43,17 +44,19 @@ class InLoop:
         close: Callable[[], Awaitable[None]],
         progress: JobProgress,
         context: Context,
+        leaving: Callable[[], bool],
     ) -> None:
         self._loop = loop
         self._body = body
         self._close = close
         self._progress = progress
         self._context = context
+        self._leaving = leaving
         self._outcome: Future[Outcome] = Future()
         # The rest is the loop's thread's alone.
         self._task: asyncio.Task[Outcome] | None = None
         self._why: Verdict | None = None
-        self._patience = AGAIN
+        self._again_at = float("inf")
         self._again: asyncio.TimerHandle | None = None
 
     def run(self) -> Future[Outcome]:
@@ -68,7 +71,7 @@ class InLoop:
             self.end(verdict)
 
     def end(self, why: Verdict, seconds: float | None = None) -> None:
-        """Cancel the body's task, and again where that is swallowed."""
+        """Cancel the body's task; where that is swallowed, again after *seconds*, and so on."""
         self._tell(self._end, why, seconds)
 
     def _tell(self, what: Callable[..., None], *args: Any) -> None:
@@ -127,11 +130,14 @@ class InLoop:
         elif task.cancelled() and self._why is not None:
             self._settle(self._ended())
         else:
-            # Not our doing. If the loop ends, that is what has ended the job.
+            # Not our doing. If the loop or the runner ends, that is what has ended the job.
             what = "its task was cancelled by the application"
             if not task.cancelled():
                 what = describe(task.exception() or KeyboardInterrupt())
-            self._loop.call_later(AFTERMATH, self._settle, Outcome(JobStatus.FAILED, what))
+            self._loop.call_later(AFTERMATH, self._fail, what)
+
+    def _fail(self, what: str) -> None:
+        self._settle(Outcome(None) if self._leaving() else Outcome(JobStatus.FAILED, what))
 
     def _ended(self) -> Outcome:
         if self._why is Verdict.CANCEL:
@@ -139,16 +145,24 @@ class InLoop:
         return Outcome(None)
 
     def _end(self, why: Verdict, seconds: float | None) -> None:
-        if seconds is not None:
-            self._patience = max(SOONEST, min(seconds, self._patience))
-        if self._why is None or seconds is not None:
-            self._why = self._why or why
+        if self._why is None:
+            self._why = why
             self._cancel()
+        if seconds is not None:
+            self._cancel_again(max(SOONEST, seconds))
 
     def _cancel(self) -> None:
-        if self._task is None or self._task.done():
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            self._again_at = float("inf")
+            self._cancel_again(AGAIN)
+
+    def _cancel_again(self, seconds: float) -> None:
+        """Cancel the task once more when so many seconds have passed, if not sooner."""
+        at = self._loop.time() + seconds
+        if at >= self._again_at:
             return
-        self._task.cancel()
         if self._again is not None:
             self._again.cancel()
-        self._again = self._loop.call_later(self._patience, self._cancel)
+        self._again_at = at
+        self._again = self._loop.call_at(at, self._cancel)

@@ -206,7 +206,7 @@ class AsyncRunner:
             grace: Seconds for bodies to end; by default as the runner was made. The last one of
                 them, but no more than half, is what a cancelled body has to clean up.
         """
-        going = asyncio.ensure_future(Calls(1).ask(partial(self._runner.shutdown, grace)))
+        going = asyncio.wrap_future(Calls(1).submit(partial(self._runner.shutdown, grace)))
         try:
             await asyncio.shield(going)
         except CancelledError:
@@ -229,7 +229,8 @@ class AsyncRunner:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self.shutdown()
+        # Under asyncio.run the first Ctrl-C only cancels: this is one more, of somebody impatient.
+        await self.shutdown(0 if isinstance(error, KeyboardInterrupt) else None)
 
     def _withdraw(self, spawning: Future[JobHandle]) -> None:
         """End the job of a spawn whose caller was cancelled."""
@@ -308,7 +309,9 @@ class _LoopRunner(Runner):
         here = AsyncJobProgress(progress, partial(open_async_connection, self._conninfo))
         body: Callable[[Any], Any] = ticket.body
         context = body.context.copy() if isinstance(body, _Asked) else Context()
-        return InLoop(self.loop, partial(body, here), here._close, progress, context)
+        return InLoop(
+            self.loop, partial(body, here), here._close, progress, context, lambda: self.closing
+        )
 
     def _hear(self, jobs: Sequence[RunnerJob]) -> None:
         super()._hear(jobs)
