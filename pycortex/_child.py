@@ -190,9 +190,14 @@ class _Relay(logging.Handler):
     def __init__(self, line: _Line) -> None:
         super().__init__()
         self._line = line
+        self._home = os.getpid()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Send a record, made of plain values."""
+        if os.getpid() != self._home:  # a fork of the body's has no line
+            if logging.lastResort is not None and record.levelno >= logging.lastResort.level:
+                logging.lastResort.handle(record)
+            return
         try:
             fields = vars(record) | {"msg": record.getMessage(), "args": None, "exc_info": None}
             if record.exc_info:
@@ -251,8 +256,11 @@ def _inheriting() -> Iterator[None]:
 
 def _run(body: Body, progress: JobProgress) -> Report | Stopped:
     stopped = threading.Event()
+    here = os.getpid()
 
     def stop(number: int, _: FrameType | None) -> None:
+        if os.getpid() != here:  # a fork of the body's, such as a Pool ends by this signal
+            _end_by(signal.SIGTERM)
         if not stopped.is_set():  # the body cleans up in peace
             stopped.set()
             raise JobStopped(f"job {progress.uuid} is ended by {signal.Signals(number).name}")

@@ -136,6 +136,19 @@ def talk_much(progress: JobProgress) -> int:
     return number
 
 
+def talk_in_fork(progress: JobProgress) -> int:
+    """Log more in a fork than may wait to be sent."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
+        pid = os.fork()
+    if not pid:
+        for number in range(3000):
+            log.info("line %d", number)
+        log.warning("the fork is done")
+        os._exit(0)
+    return os.waitpid(pid, 0)[1]
+
+
 def write_out(progress: JobProgress) -> None:
     print("to stdout")
     print("to stderr", file=sys.stderr)

@@ -140,6 +140,13 @@ def test_thousands_of_log_records_arrive_in_their_order(run, caplog):
     assert lines == [f"line {number}" for number in range(5000)]
 
 
+def test_what_its_forks_log_goes_to_stderr(run, caplog, capfd):
+    assert run(bodies.talk_in_fork).result == 0
+
+    assert "the fork is done" in capfd.readouterr().err
+    assert "the fork is done" not in caplog.text
+
+
 def test_writes_where_the_runner_writes_and_reads_nothing(run, capfd):
     run(bodies.write_out)
 
@@ -159,8 +166,9 @@ def test_shows_which_job_it_is_to_whoever_looks_at_the_processes(runner, committ
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_may_use_multiprocessing_itself(run, method):
+def test_may_use_multiprocessing_itself(run, method, capfd):
     assert run(bodies.use_pool, params={"method": method}).result == [0, 2, 4, 6, 8]
+    assert capfd.readouterr().err == ""
 
 
 def test_imports_no_more_than_its_body_needs(run):
