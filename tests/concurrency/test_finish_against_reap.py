@@ -269,9 +269,7 @@ def test_upkeep_and_reaper_go_round_rows_that_somebody_holds(connect, committed)
 
 def test_reaper_finds_the_stale_one_behind_many_that_are_exempt(committed):
     """Case A06, with a limit that no calendar holds."""
-    committed.conn.execute(
-        "select cortex.configure_kind('patient', stale_after => '10000 years')"
-    )
+    committed.conn.execute("select cortex.configure_kind('patient', stale_after => '10000 years')")
     for _ in range(60):
         committed.make_job("running", kind="patient", silent_for="300 days")
     stale = committed.make_job("running", silent_for="3 hours")

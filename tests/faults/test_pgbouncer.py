@@ -13,7 +13,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 import pycortex
-from pycortex import JobStatus, Runner, Worker, registry, sql
+from pycortex import JobStatus, Runner, Worker, health, registry, sql
+from pycortex.install import install
 from tests.runners import Gate
 from tests.servers import free_port, to_url
 from tests.waiting import wait_until
@@ -110,6 +111,7 @@ def test_jobs_run_and_the_runner_lives_by_its_beats(bouncer, committed, monkeypa
         assert {handle.wait(30).status for handle in handles} == {JobStatus.SUCCEEDED}
         assert sql.maintain(committed.conn).orphaned == 0
         assert [row.alive for row in sql.list_runners(committed.conn)] == [True]
+        assert health.probe(bouncer.url, runner.name).healthy
         gate.open()
         wait_until(lambda: sql.find_job(committed.conn, slow.uuid).status is JobStatus.SUCCEEDED)
         stop.set()
@@ -180,3 +182,24 @@ def test_sessions_that_bodies_have_used_up_are_waited_for(bouncer, committed, le
         }
         waiting.join(20)
         assert found[0].result == "let go"
+
+
+def test_installing_and_sweeping_go_through_it_and_leave_no_lock(bouncer, committed, ledger):
+    """H07: locks end with their transactions, so no session of the pool keeps one."""
+    ledger.fault()
+    stale = committed.make_job("running", silent_for="3 hours")
+    orphan = committed.make_job("running", runner=committed.make_runner(alive=False))
+
+    for _ in range(3):
+        install(bouncer.url)
+        with psycopg.connect(bouncer.url, autocommit=True, prepare_threshold=None) as conn:
+            sql.maintain(conn)
+            sql.reap_stale(conn)
+            sql.interrupt_orphans(conn)
+
+    for job in (stale, orphan):
+        assert sql.find_job(committed.conn, job).status is JobStatus.INTERRUPTED
+    assert committed.conn.execute(
+        "select count(*) from pg_locks where locktype = 'advisory'"
+        " and database = (select oid from pg_database where datname = current_database())"
+    ).fetchone() == (0,)

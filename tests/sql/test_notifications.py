@@ -134,6 +134,17 @@ def test_tells_each_of_many_jobs(heard, do):
     assert heard("cortex_jobs") == [f"{uuid} queued" for uuid in uuids]
 
 
+def test_tells_each_of_a_thousand_jobs_with_long_names_and_params(heard, do):
+    """H10: no payload grows with what one statement makes, or with what a job holds."""
+    uuids = do(
+        "array(select cortex.spawn_jobs(repeat('é', 200), array_fill("
+        "jsonb_build_object('text', repeat('ü', 10000)), array[1000])))"
+    )
+
+    assert sorted(heard("cortex_jobs")) == sorted(f"{uuid} queued" for uuid in uuids)
+    assert len(uuids) == 1000
+
+
 # cortex_queue
 
 
