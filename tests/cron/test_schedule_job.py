@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 import pycortex.sql
@@ -194,3 +195,27 @@ def test_keeps_the_record_of_the_last_run_however_old(home):
     home.execute("select cortex.maintain()")
 
     assert home.execute("select runid from cron.job_run_details").fetchall() == [(3,)]
+
+
+def test_gives_a_hint_that_works_as_it_stands_where_pg_cron_lives_elsewhere(
+    apart, cron_home, entries
+):
+    with psycopg.connect(apart, autocommit=True) as conn:
+        with pytest.raises(psycopg.errors.FeatureNotSupported) as caught:
+            pycortex.sql.schedule_job(
+                conn, HOSTILE, "0 3 1 1 *", HOSTILE, params={"p": HOSTILE}, actor=HOSTILE
+            )
+        hint = caught.value.diag.message_hint
+        with psycopg.connect(cron_home) as cron:
+            cron.execute(hint[hint.index("select cron.") : hint.rindex(";")].encode())
+            name = conn.info.dbname
+            [(command,)] = cron.execute(
+                "select command from cron.job where database = %s", [name]
+            ).fetchall()
+
+        conn.execute(command.encode())
+
+        assert rows(conn, "select kind, params, actor, debounce_scope from cortex.jobs") == [
+            {"kind": HOSTILE, "params": {"p": HOSTILE}, "actor": HOSTILE, "debounce_scope": {}}
+        ]
+        assert pycortex.sql.list_schedules(conn) == []

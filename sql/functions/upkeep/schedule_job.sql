@@ -72,7 +72,21 @@ begin
     return cortex.put_cron_entry(
         entry => cortex.schedule_entry(name => schedule_job.name),
         schedule => schedule_job.schedule,
-        statement => format('select cortex.spawn_scheduled(%L)', schedule_job.name),
+        statement => case
+            when exists (select from pg_catalog.pg_extension as e where e.extname = 'pg_cron')
+                then format('select cortex.spawn_scheduled(%L)', schedule_job.name)
+            -- For the hint of what to run where pg_cron lives: what is noted here is undone by the error.
+            else format(
+                'select cortex.spawn_job(kind => %L, actor => %L, params => %L, debounce_scope => %L, '
+                'debounce_on => %L, priority => %s)',
+                schedule_job.kind,
+                coalesce(schedule_job.actor, ''),
+                v_params,
+                v_scope,
+                coalesce(schedule_job.debounce_on, 'active'),
+                coalesce(schedule_job.priority, 0)
+            )
+        end,
         command => null
     );
 end;
