@@ -36,7 +36,7 @@ begin
         if new.runner is null and new.run_at <= v_now then
             perform pg_notify('cortex_queue', new.kind);
         end if;
-    elsif new.finished_at is not null then
+    elsif new.finished_at is not null and tg_op = 'UPDATE' and old.status = 'running' then
         -- A job that had to wait for this one, for its scope or its kind's limit, is free now. Two
         -- questions, each with its index: all that waits is too much to look through at every end. A call
         -- for a limited kind may be for nothing, where only jobs of other kinds are ready.

@@ -230,3 +230,16 @@ def test_index_nothing_that_a_heartbeat_writes(conn):
     assert indexed & {("cortex.job", column) for column in beats} == set()
     assert indexed & {("cortex.runner", column) for column in ("seen_at", "backend_pid")} == set()
     assert ("cortex.job", "status") in indexed
+
+
+def test_the_end_of_many_waiting_jobs_looks_for_no_others(conn):
+    """Nothing that waits is freed by the end of what waited; each look would pass all before it."""
+    conn.execute("select cortex.configure_kind('limited', max_running => 2)")
+    conn.execute("insert into cortex.job (kind) select 'limited' from generate_series(1, 1000)")
+    read = "select pg_stat_get_xact_tuples_returned('cortex.job_claim_idx'::regclass)"
+    before = value(conn, read)
+
+    ended = value(conn, "select cortex.interrupt_orphans()")
+
+    assert ended > 1000
+    assert value(conn, read) - before < 50000
