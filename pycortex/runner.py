@@ -48,9 +48,6 @@ __all__ = ["Runner"]
 FAREWELL_LIMIT = 5.0
 """Seconds that shutdown waits, past its grace, for the database to hear of it."""
 
-CHECK_EVERY = 1.0
-"""Seconds, at least, between two looks whether the executor still takes bodies."""
-
 
 class Runner:
     """
@@ -130,7 +127,6 @@ class Runner:
         self._rushed = False
         self._broken = ""
         self._probe: Future[bool] | None = None
-        self._next_check = 0.0
 
     def start(self) -> Self:
         """
@@ -339,9 +335,8 @@ class Runner:
     def _check_executor(self) -> None:
         """Find out, before there is a job to lose, whether the executor takes bodies."""
         waits = self._probe is not None and not self._probe.done()
-        if self._executor is None or waits or time.monotonic() < self._next_check:
+        if self._executor is None or waits:  # a probe behind long bodies; many would pile up
             return
-        self._next_check = time.monotonic() + CHECK_EVERY
         try:
             self._probe = self._executor.submit(bool)
         except Exception as error:  # noqa: BLE001 - an executor may raise anything

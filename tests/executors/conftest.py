@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ __all__ = ["make_runner_process", "new_runner"]
 
 
 @pytest.fixture
-def signs(tmp_path: Path) -> Signs:
+def signs(tmp_path: Path) -> Iterator[Signs]:
     """Signs that this test and its bodies give each other, wherever those run."""
-    return Signs(tmp_path)
+    signs = Signs(tmp_path)
+    yield signs
+    signs.give("end")  # the interpreter waits for bodies in threads of an executor
