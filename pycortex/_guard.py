@@ -70,10 +70,9 @@ class Guard:
         if self._watchman is None or self._watchman.stdin is None:
             return False
         try:
-            self._watchman.stdin.write(line.encode())
+            return self._watchman.stdin.write(line.encode()) is not None  # None: it reads nothing
         except OSError:
             return False
-        return True
 
     def _start(self) -> None:
         now = time.monotonic()
@@ -88,15 +87,24 @@ class Guard:
         if before is not None and before.stdin is not None:
             logger.warning("process %d ended, which ends bodies if this one dies", before.pid)
             before.stdin.close()
+            before.kill()  # or it is stopped
             before.wait()
-        self._watchman = subprocess.Popen(  # noqa: S603 - this Python, our file
-            [spawn.get_executable(), "-I", "-S", Path(_watchman.__file__), str(os.getpid())],
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._watchman = None
+        try:
+            watchman = subprocess.Popen(  # noqa: S603 - this Python, our file
+                [spawn.get_executable(), "-I", "-S", Path(_watchman.__file__), str(os.getpid())],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:  # a system at its limits; bodies run all the same
+            logger.warning("nobody can end bodies if this process dies: %s", error)
+            return
+        assert watchman.stdin is not None  # noqa: S101 - a pipe
+        os.set_blocking(watchman.stdin.fileno(), False)
+        self._watchman = watchman
         for pid, began in self._watched.items():
             self._say(f"+{pid} {began}\n")
 

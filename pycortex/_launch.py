@@ -13,7 +13,7 @@ import sys
 import time
 from contextlib import suppress
 from multiprocessing import resource_tracker, spawn
-from typing import Any
+from typing import Any, TextIO
 
 __all__ = ["Process", "launch", "main_module", "socket_pair"]
 
@@ -90,8 +90,8 @@ def launch(start: Any, end: socket.socket, name: str) -> Process:
         popen = subprocess.Popen(  # noqa: S603 - this Python
             command,
             stdin=subprocess.DEVNULL,
-            stdout=_inherited(1),
-            stderr=_inherited(2),
+            stdout=_inherited(sys.__stdout__),
+            stderr=_inherited(sys.__stderr__),
             pass_fds=[reader, tracker, end.fileno()],
             start_new_session=True,
         )
@@ -144,13 +144,9 @@ def _first_folder() -> str:
     return folder or ""
 
 
-def _inherited(stream: int) -> int | None:
-    """Pass a standard stream on, if there is one; else some file would take its place."""
-    try:
-        os.fstat(stream)
-    except OSError:
-        return subprocess.DEVNULL
-    return None
+def _inherited(stream: TextIO | None) -> int | None:
+    """Pass a standard stream on, if there is one; else some file may have taken its place."""
+    return subprocess.DEVNULL if stream is None or stream.closed else None
 
 
 def _above_standard(fd: int) -> int:

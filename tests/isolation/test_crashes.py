@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from pycortex import JobStatus, _process, sql
+from pycortex import JobStatus, _guard, _process, sql
 from tests.isolation import bodies
 from tests.isolation.processes import ended, state, wait_at_it
 from tests.waiting import wait_until
@@ -163,3 +163,38 @@ def test_a_system_that_gives_no_process_fails_the_job(run, monkeypatch):
 
     assert job.status is JobStatus.FAILED
     assert job.message.startswith("no process could be had for it: BlockingIOError: ")
+
+
+NOBODY = 2**30
+"""The number of no process."""
+
+
+def test_a_system_that_gives_no_watchman_lets_bodies_run(monkeypatch, caplog):
+    def refuse(*args, **options):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(_guard.subprocess, "Popen", refuse)
+    guard = _guard.Guard()
+
+    guard.watch(NOBODY)
+    guard.tend()
+    guard.forget(NOBODY)
+
+    assert "nobody can end bodies if this process dies" in caplog.text
+
+
+def test_a_watchman_that_is_stopped_is_replaced(monkeypatch):
+    """And keeps no job waiting that is to be watched."""
+    monkeypatch.setattr(_guard, "START_EVERY", 0)
+    guard = _guard.Guard()
+    guard.watch(NOBODY)
+    watchman = guard._watchman
+    os.kill(watchman.pid, signal.SIGSTOP)
+
+    for _ in range(10_000):
+        guard.watch(NOBODY)
+
+    assert watchman.returncode == -signal.SIGKILL
+    guard.forget(NOBODY)
+    guard.stop()
+    assert guard._watchman is None
