@@ -17,7 +17,7 @@ from psycopg import Connection
 from pycortex._fork import part_at_fork
 from pycortex._threads import start_if_possible
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "cut"]
 
 GLANCE = 0.5
 """Seconds between two looks at the calls that go on."""
@@ -69,10 +69,11 @@ class Watch:
                     return
                 for deadline, conn in self._calls.values():
                     if deadline <= now:
-                        _cut(conn)
+                        cut(conn)
 
 
-def _cut(conn: Connection[Any]) -> None:
+def cut(conn: Connection[Any]) -> None:
+    """Let the call that another thread waits for fail, as if the server had gone."""
     # Not close: another thread is waiting in the driver. It sees the end of the stream.
     with (
         suppress(psycopg.Error, OSError),

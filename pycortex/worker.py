@@ -14,6 +14,7 @@ from pycortex import _call, registry, sql
 from pycortex._log import brief, logger
 from pycortex._pool import is_away
 from pycortex._threads import start_thread
+from pycortex._watch import cut
 from pycortex.errors import RunnerNotFound
 from pycortex.events import RunnerEvent
 from pycortex.models import Job, JobStatus
@@ -30,6 +31,9 @@ GLANCE = 0.2
 LOOK_EVERY = 300.0
 """Seconds between two looks for kinds that wait and that no worker takes."""
 
+
+LEAVE = 2.5
+"""Seconds that a claim which is under way at the end gets; it may wait 2 at a turnstile."""
 
 LIMIT, ASK_EVERY = 10.0, 30.0
 """Seconds that a call of the listener may take, and between two proofs that somebody is there."""
@@ -70,6 +74,8 @@ class Worker:
         self._wake = threading.Event()
         self._next_look = 0.0
         self._unattended: frozenset[str] = frozenset()
+        self._claiming: Connection[Any] | None = None
+        self._left = threading.Event()
 
     def run(self, stop: threading.Event) -> None:
         """
@@ -83,35 +89,61 @@ class Worker:
         logger.info("worker of runner %s takes %s", self._runner.uuid, ", ".join(self.kinds) or "-")
         ear = _Ear(self._runner, self._wake)
         self._runner._bodies.freed.append(self._wake.set)
-        delay = FIRST_DELAY
         try:
-            while not self._over(stop):
-                self._wake.clear()
-                free = self._runner._free()
-                if free:
-                    self._runner._check_executor()
-                try:
-                    claimed = self._claim(free) if free and not self._over(stop) else []
-                except Exception as error:  # noqa: BLE001 - a worker never gives up
-                    self._complain(error)
-                    self._pause(stop, delay)
-                    delay = min(2 * delay, LAST_DELAY)
-                    continue
-                delay = FIRST_DELAY
-                for job in claimed:
-                    self._take(job)
-                if free and time.monotonic() >= self._next_look:
-                    self._look_for_unattended()
-                if not free or len(claimed) < free:
-                    self._pause(stop, self._poll_interval, wakes=True)
+            self._work_aside(stop)
         finally:
+            self._left.set()
             self._runner._bodies.freed.remove(self._wake.set)
             ear.stop()
             logger.info("worker of runner %s takes no more jobs", self._runner.uuid)
         self._runner._check_unbroken()
 
+    def _work_aside(self, stop: threading.Event) -> None:
+        """Work in a thread that can be left behind, since a claim may never be answered."""
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                self._work(stop)
+            except BaseException as error:  # noqa: BLE001 - raised below
+                failed.append(error)
+
+        self._left.clear()
+        thread = start_thread(work, "pycortex-claims")
+        while thread.is_alive() and not self._over(stop):
+            thread.join(GLANCE)
+        thread.join(LEAVE)
+        if thread.is_alive():
+            logger.warning("a claim of runner %s had no answer; it is given up", self._runner.uuid)
+            if (conn := self._claiming) is not None:
+                cut(conn)  # what it may have claimed is rolled back, or ended as the runner's
+        if failed:
+            raise failed[0]
+
+    def _work(self, stop: threading.Event) -> None:
+        delay = FIRST_DELAY
+        while not self._over(stop):
+            self._wake.clear()
+            free = self._runner._free()
+            if free:
+                self._runner._check_executor()
+            try:
+                claimed = self._claim(free) if free and not self._over(stop) else []
+            except Exception as error:  # noqa: BLE001 - a worker never gives up
+                self._complain(error)
+                self._pause(stop, delay)
+                delay = min(2 * delay, LAST_DELAY)
+                continue
+            delay = FIRST_DELAY
+            for job in claimed:
+                self._take(job)
+            if free and time.monotonic() >= self._next_look:
+                self._look_for_unattended()
+            if not free or len(claimed) < free:
+                self._pause(stop, self._poll_interval, wakes=True)
+
     def _over(self, stop: threading.Event) -> bool:
-        return stop.is_set() or self._runner.closing
+        return stop.is_set() or self._left.is_set() or self._runner.closing
 
     def _pause(self, stop: threading.Event, seconds: float, *, wakes: bool = False) -> None:
         until = time.monotonic() + seconds
@@ -128,12 +160,15 @@ class Worker:
         claimed: list[Job] = []
         try:
             with pool.connection() as conn, conn.transaction():
+                self._claiming = conn
                 claimed = sql.claim_jobs(conn, self._runner.uuid, self.kinds, max_jobs=free)
         except psycopg.Error as error:
             if not claimed or not is_away(error):
                 raise
             self._runner._outage.failed("claim", error)
             claimed = self._settle(claimed)
+        finally:
+            self._claiming = None
         self._runner._outage.over("claim")
         return claimed
 
@@ -170,7 +205,7 @@ class Worker:
         """Say which kinds wait that no live worker takes; each once, until somebody takes it."""
         self._next_look = time.monotonic() + LOOK_EVERY
         try:
-            waiting = self._runner._pool.run(sql.list_waiting)
+            waiting = self._runner._pool.run(sql.list_waiting, limit=LIMIT)
         except Exception as error:  # noqa: BLE001 - for operators only
             logger.debug("can't look for kinds that nobody takes: %s", brief(error))
             return

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from tests.cli.conftest import ended
+from tests.faults.proxy import Proxy
 from tests.servers import free_port
 from tests.waiting import wait_until
 
@@ -57,6 +58,15 @@ def job_of(committed, uuid):
 
 def until(committed, uuid, *statuses):
     wait_until(lambda: job_of(committed, uuid)[0] in statuses, what=f"{uuid} is {statuses}")
+
+
+def said_until(process, words):
+    """What a process says up to the line with these words."""
+    said = ""
+    while words not in said:
+        said += (line := process.stderr.readline())
+        assert line, f"it ended and had said: {said}"
+    return said
 
 
 def test_runs_jobs_of_an_application_that_were_spawned_in_sql(worker, committed, app):
@@ -110,6 +120,46 @@ def test_marks_what_outlasts_the_grace_interrupted(worker, committed, app):
     assert "shutdown" in job_of(committed, uuid)[1]
 
 
+@pytest.mark.parametrize("busy", [True, False], ids=["with a job", "idle"])
+def test_leaves_within_its_grace_though_the_database_says_nothing(
+    worker, committed, app, database, busy
+):
+    """C10."""
+    proxy = Proxy(database)
+    try:
+        process = worker("--app", app, "--grace", "0.5", env={"PYCORTEX_DATABASE_URL": proxy.url()})
+        if busy:
+            until(committed, spawn(committed, "deaf"), "running")
+        proxy.fall_silent()
+
+        process.send_signal(signal.SIGTERM)
+
+        assert ended(process, 30) == 0
+    finally:
+        proxy.close()
+
+
+def test_waits_for_a_database_that_is_away_and_goes_on(worker, committed, app, database):
+    """H02, H09: the same process; it says so once, and takes what came meanwhile."""
+    proxy = Proxy(database)
+    try:
+        process = worker("--app", app, env={"PYCORTEX_DATABASE_URL": proxy.url(connect_timeout=2)})
+        proxy.fall_silent()
+        proxy.cut()
+        uuid = spawn(committed, "greet", '{"name": "ada"}')
+        said = [said_until(process, "can't reach the database")]
+
+        proxy.speak()
+
+        until(committed, uuid, "succeeded")
+        said.append(said_until(process, "the database answers again"))
+        process.send_signal(signal.SIGTERM)
+        assert ended(process) == 0
+    finally:
+        proxy.close()
+    assert "".join(said).count("can't reach the database") == 1
+
+
 def test_leaves_with_130_at_ctrl_c(worker):
     process = worker()
 
@@ -123,9 +173,7 @@ def test_leaves_at_once_at_a_second_signal(worker, committed, app):
     uuid = spawn(committed, "deaf")
     until(committed, uuid, "running")
     process.send_signal(signal.SIGTERM)
-    line = process.stderr.readline()
-    while "once more" not in line:
-        line = process.stderr.readline()
+    said_until(process, "once more")
 
     process.send_signal(signal.SIGTERM)
 

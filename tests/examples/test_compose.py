@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from pycortex.runner import FAREWELL_LIMIT
+from pycortex.worker import LEAVE
 from tests.containers import docker_client
 from tests.servers import Unavailable
 from tests.waiting import wait_until
@@ -44,7 +45,9 @@ def test_docker_waits_as_long_as_a_worker_may_take():
         arguments = shlex.split(service["command"])
         grace = float(arguments[arguments.index("--grace") + 1])
 
-        assert float(service["stop_grace_period"].removesuffix("s")) > grace + FAREWELL_LIMIT
+        assert (
+            float(service["stop_grace_period"].removesuffix("s")) > grace + FAREWELL_LIMIT + LEAVE
+        )
 
 
 def test_the_worker_of_the_file_runs_the_jobs_of_the_shop(command_of_shop, database):

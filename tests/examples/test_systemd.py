@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pycortex.runner import FAREWELL_LIMIT
+from pycortex.worker import LEAVE
 from tests.cli.conftest import ended
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +77,7 @@ def test_the_worker_can_reach_little_of_the_machine(analyze):
 def test_stopping_takes_as_long_as_the_worker_may(analyze):
     grace = float(option(command()[1:], "--grace"))
 
-    assert float(setting("TimeoutStopSec")) > grace + FAREWELL_LIMIT
+    assert float(setting("TimeoutStopSec")) > grace + FAREWELL_LIMIT + LEAVE
     assert setting("KillMode") == "mixed"
 
 
