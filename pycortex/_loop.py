@@ -77,8 +77,8 @@ class InLoop:
     def _tell(self, what: Callable[..., None], *args: Any) -> None:
         try:
             self._loop.call_soon_threadsafe(what, *args)
-        except RuntimeError:
-            self._settle(Outcome(None, note="its event loop was closed"))
+        except RuntimeError:  # the loop is closed, which ends the runner too
+            self._settle(Outcome(None))
 
     def _settle(self, outcome: Outcome) -> None:
         with suppress(InvalidStateError):

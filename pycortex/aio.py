@@ -324,3 +324,8 @@ class _LoopRunner(Runner):
             grace = 0.0
             self._hurry(grace)
         super()._leave(grace)
+
+    def _why(self, grace: float) -> str:
+        if self.loop is not None and self.loop.is_closed():
+            return "as its runner ended: its event loop was closed"
+        return super()._why(grace)

@@ -402,11 +402,7 @@ class Runner:
         self._bodies.wait(lambda: self._deadline - spare - time.monotonic())
         self._bodies.end(lambda: self._deadline - time.monotonic())
         self._bodies.wait(lambda: self._deadline - time.monotonic())
-        why = "by shutdown: "
-        why += "told twice to end" if self._rushed else f"not over within its grace of {grace:g} s"
-        if self._broken:
-            why = f"as its runner ended: the executor takes no more bodies: {self._broken}"
-        told = self._lease.stop(f"interrupted {why}", FAREWELL_LIMIT)
+        told = self._lease.stop(f"interrupted {self._why(grace)}", FAREWELL_LIMIT)
         self._gone = True
         if told:
             self._bodies.write_notes()
@@ -418,6 +414,14 @@ class Runner:
             logger.warning("runner %s shut down, left %d jobs", self.name, self._lease.left)
         else:
             logger.info("runner %s shut down", self.name)
+
+    def _why(self, grace: float) -> str:
+        """Say why what is left is interrupted."""
+        if self._broken:
+            return f"as its runner ended: the executor takes no more bodies: {self._broken}"
+        if self._rushed:
+            return "by shutdown: told twice to end"
+        return f"by shutdown: not over within its grace of {grace:g} s"
 
 
 def _program() -> str:
