@@ -17,7 +17,7 @@ from pycortex._threads import start_thread
 from pycortex._watch import cut
 from pycortex.errors import RunnerNotFound
 from pycortex.events import RunnerEvent
-from pycortex.models import Job, JobStatus
+from pycortex.models import Job, JobStatus, Waiting
 from pycortex.runner import Runner
 
 __all__ = ["Worker"]
@@ -205,11 +205,10 @@ class Worker:
         """Say which kinds wait that no live worker takes; each once, until somebody takes it."""
         self._next_look = time.monotonic() + LOOK_EVERY
         try:
-            waiting = self._runner._pool.run(sql.list_waiting, limit=LIMIT)
+            found = self._runner._pool.run(_unattended, limit=LIMIT)
         except Exception as error:  # noqa: BLE001 - for operators only
             logger.debug("can't look for kinds that nobody takes: %s", brief(error))
             return
-        found = [entry for entry in waiting if not entry.workers]
         for entry in found:
             if entry.kind not in self._unattended:
                 logger.warning(
@@ -232,6 +231,12 @@ class Worker:
 
 def _find(job: Job) -> Callable[[Connection[Any]], Job | None]:
     return lambda conn: sql.find_job(conn, job.uuid)
+
+
+def _unattended(conn: Connection[Any]) -> list[Waiting]:
+    bodies = {body.kind for body in sql.list_sql_kinds(conn)}  # cortex.work takes those
+    waiting = sql.list_waiting(conn)
+    return [entry for entry in waiting if not entry.workers and entry.kind not in bodies]
 
 
 class _Ear:

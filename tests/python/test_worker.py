@@ -271,7 +271,9 @@ def test_says_once_which_kinds_wait_that_nobody_takes(work, committed, caplog, m
     pycortex.job("known")(lambda progress: 1)
     other = committed.make_runner()
     sql.claim_jobs(committed.conn, other, ["elsewhere"])
-    for kind in ("strange", "strange", "elsewhere"):
+    committed.conn.execute("create procedure public.body(job uuid) language sql as 'select 1'")
+    committed.conn.execute("select cortex.register_sql_kind('inside', 'public.body')")
+    for kind in ("strange", "strange", "elsewhere", "inside"):
         sql.spawn_job(committed.conn, kind)
 
     work(poll_interval=0.05)
