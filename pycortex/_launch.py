@@ -94,6 +94,7 @@ def launch(start: Any, end: socket.socket, name: str) -> Process:
             stderr=_inherited(sys.__stderr__),
             pass_fds=[reader, tracker, end.fileno()],
             start_new_session=True,
+            cwd=_folder(),
         )
     except BaseException:
         os.close(writer)
@@ -142,6 +143,15 @@ def _surroundings(name: str) -> dict[str, Any]:
 def _first_folder() -> str:
     folder: str | None = multiprocessing.process.ORIGINAL_DIR  # type: ignore[attr-defined]
     return folder or ""
+
+
+def _folder() -> str | None:
+    """Say where to start a process: here, unless this folder was deleted, where Python may fail."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return "/"
+    return None
 
 
 def _inherited(stream: TextIO | None) -> int | None:

@@ -150,7 +150,9 @@ DELETED = "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\n"
 
 
 def test_in_a_folder_that_was_deleted(run_program, tmp_path):
-    assert run_program(DELETED, cwd=tmp_path) == (0, "3\n", "")
+    code, output, _ = run_program(DELETED, cwd=tmp_path)  # Python 3.13.0 has its own troubles there
+
+    assert (code, output) == (0, "3\n")
 
 
 MASKED = """
