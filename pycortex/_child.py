@@ -43,7 +43,7 @@ BACKLOG = 1000
 """Log records that wait to be sent, at most."""
 
 LAST_WORDS = 2.0
-"""Seconds to say what is left to be said: to the runner, and to a server."""
+"""Seconds for a word that can wait no longer: which step was written, that a statement be ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +142,9 @@ class _Line:
         self.say(record)
 
     def close(self) -> None:
-        """Wait until all is said."""
+        """Wait until all is said, or nobody hears it any more."""
         self._unsaid.put(None)
-        self._speaker.join(LAST_WORDS)
+        self._speaker.join()
 
     def _speak(self) -> None:
         with suppress(OSError):
