@@ -55,10 +55,10 @@ def test_a_tight_loop_costs_little_and_lets_other_tasks_go_on(in_runner):
     async def body(progress):
         await progress.step(0)
         task = asyncio.create_task(other())
-        began = time.perf_counter()
+        began = time.thread_time()
         for n in range(200_000):
             await progress.step(n, 200_000, "working")
-        seconds = time.perf_counter() - began
+        seconds = time.thread_time() - began
         task.cancel()
         return seconds
 
