@@ -482,6 +482,13 @@ CREATE FUNCTION cortex.hold_session() RETURNS void
 
 COMMENT ON FUNCTION cortex.hold_session() IS 'Sets the calling session up to hold a runner''s lease.';
 
+CREATE FUNCTION cortex.hold_step(job uuid, current bigint, total bigint, attempt integer) RETURNS cortex.verdict
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.hold_step(job uuid, current bigint, total bigint, attempt integer) IS 'Keeps the step of a body that does not commit, until its end.';
+
 CREATE FUNCTION cortex.in_words(span interval) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -1980,6 +1987,8 @@ GRANT ALL ON FUNCTION cortex.finish_job(job uuid, status cortex.job_status, mess
 REVOKE ALL ON FUNCTION cortex.free_slots(kind text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.hold_session() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.hold_step(job uuid, current bigint, total bigint, attempt integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.in_words(span interval) FROM PUBLIC;
 

@@ -12,7 +12,12 @@ as $$
 declare
     v_status cortex.job_status;
     v_attempt integer;
+    v_step constant pg_catalog.jsonb := nullif(current_setting('cortex.held_step', true), '')::pg_catalog.jsonb;
 begin
+    -- From here on a step is written.
+    perform set_config('cortex.uncommitted_body', '', true);
+    perform set_config('cortex.held_step', '', true);
+
     select
         j.status,
         j.attempt
@@ -23,6 +28,14 @@ begin
     -- Over already, by the body's own word or another's.
     if v_attempt = end_body.attempt and v_status in ('succeeded', 'failed', 'cancelled') then
         return;
+    end if;
+    if v_step is not null then
+        perform cortex.step(
+            job => end_body.job,
+            current => (v_step ->> 0)::bigint,
+            total => (v_step ->> 1)::bigint,
+            attempt => end_body.attempt
+        );
     end if;
     perform cortex.finish_job(
         job => end_body.job,

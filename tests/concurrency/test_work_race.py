@@ -158,6 +158,53 @@ def test_end_the_statement_of_a_job_that_runs_for_too_long(connect, watcher):
     assert ended(watcher, after)[0] == "succeeded"
 
 
+STEPPING = """
+create function app.step_and_sleep(job uuid) returns void language plpgsql as $$
+begin
+    perform cortex.step(job, 1, 2);
+    perform pg_sleep(600);
+end $$;
+
+create function app.heed(job uuid) returns text language plpgsql as $$
+begin
+    loop
+        if cortex.step(job, 1, 2) = 'cancel' then
+            perform cortex.finish_job(job, 'cancelled', 'heeded');
+            return null;
+        end if;
+        perform pg_sleep(0.05);
+    end loop;
+end $$;
+"""
+
+
+def test_end_the_statement_of_a_body_that_steps_without_a_commit(connect, watcher):
+    """Its step keeps nobody from the job's row."""
+    watcher.execute(STEPPING)
+    watcher.execute("select cortex.register_sql_kind('step_and_sleep', 'app.step_and_sleep')")
+    watcher.execute("set lock_timeout = '10s'")
+    job = spawn(watcher, "step_and_sleep")
+
+    with at_work(connect, watcher, job) as (_, future):
+        watcher.execute("select cortex.cancel_job(%s, 'ada', hard => true)", [job])
+        future.result(60)
+
+    assert ended(watcher, job) == ("cancelled", "cancelled on request, amid a statement")
+
+
+def test_let_a_body_heed_a_cancel_without_a_commit(connect, watcher):
+    watcher.execute(STEPPING)
+    watcher.execute("select cortex.register_sql_kind('heed', 'app.heed')")
+    watcher.execute("set lock_timeout = '10s'")
+    job = spawn(watcher, "heed")
+
+    with at_work(connect, watcher, job) as (_, future):
+        watcher.execute("select cortex.cancel_job(%s, 'ada')", [job])
+        future.result(60)
+
+    assert ended(watcher, job) == ("cancelled", "heeded")
+
+
 @pytest.mark.parametrize("kind", ["sleep", "commit_and_sleep"])
 def test_leave_an_orphan_where_their_session_is_killed(connect, watcher, kind):
     watcher.execute("select cortex.configure(runner_beat => '1 ms', runner_grace => '3 ms')")

@@ -298,6 +298,84 @@ def test_lets_a_body_write_its_own_end(conn):
     assert value(conn, "select result from cortex.jobs where uuid = %s", [job]) == {"at": 1}
 
 
+STEPPING = """
+create function app.steps(job uuid) returns text language plpgsql as $$
+declare
+    v_verdict cortex.verdict;
+begin
+    for i in 1..3 loop
+        v_verdict := cortex.step(job, i, 9, 'page ' || i);
+        perform cortex.step({other}, 7);
+    end loop;
+    {then}
+    return v_verdict;
+end $$;
+"""
+
+
+def make_stepping(conn, other="job", then=""):
+    conn.execute(STEPPING.format(other=other, then=then))
+    conn.execute("select cortex.register_sql_kind('steps', 'app.steps')")
+
+
+def test_writes_the_last_step_of_a_body_that_does_not_commit_at_its_end(conn):
+    make_stepping(conn, then="perform cortex.step(job, 8, 9);")
+    job = spawn(conn, "steps")
+
+    conn.execute("call cortex.work()")
+
+    [row] = rows(
+        conn,
+        "select status, progress_current, progress_total, result from cortex.jobs where uuid = %s",
+        [job],
+    )
+    assert row == {
+        "status": "succeeded",
+        "progress_current": 8,
+        "progress_total": 9,
+        "result": "continue",
+    }
+
+
+def test_lets_a_body_step_for_another_job_as_ever(conn):
+    other = spawn(conn, "other")
+    conn.execute("select cortex.set_running(%s)", [other])
+    make_stepping(conn, other=f"'{other}'")
+    job = spawn(conn, "steps")
+
+    conn.execute("call cortex.work()")
+
+    progress = "select progress_current from cortex.jobs where uuid = %s"
+    assert value(conn, progress, [other]) == 7
+    assert value(conn, progress, [job]) == 3
+
+
+def test_lets_a_body_step_after_one_that_did_not_commit(conn):
+    make_stepping(conn)
+    jobs = [spawn(conn, kind) for kind in ("steps", "commit_thrice", "fail", "commit_thrice")]
+
+    conn.execute("call cortex.work(9)")
+
+    assert rows(conn, "select progress_current from cortex.jobs order by created_at") == [
+        {"progress_current": number} for number in (7, 3, 0, 3)
+    ]
+    assert len(done(conn)) == 6
+    assert [ended(conn, job)[0] for job in jobs].count("succeeded") == 3
+
+
+def test_tells_a_body_that_steps_of_another_attempt_to_stop(conn):
+    conn.execute(
+        "create function app.late(job uuid) returns text language sql"
+        " as 'select cortex.step(job, 1, attempt => 7)::text'"
+    )
+    conn.execute("select cortex.register_sql_kind('late', 'app.late')")
+    job = spawn(conn, "late")
+
+    conn.execute("call cortex.work()")
+
+    assert value(conn, "select result from cortex.jobs where uuid = %s", [job]) == "stop"
+
+
 def test_undoes_what_a_body_did_for_an_attempt_that_is_over(conn):
     """The fence holds for the body's own work, too: it commits together with the end."""
     conn.execute(

@@ -3,7 +3,7 @@
 -- Called by   whoever runs the body, at every step worth seeing
 -- Returns     continue; cancel (somebody asked for its end); stop (it is not this attempt's any more)
 -- Raises      22004 job or current is null, JC101 no such job, 55P03 somebody kept the row locked for 2 s
--- Locks       the job's row
+-- Locks       the job's row; not in a body in SQL that does not commit, whose last step is written at its end
 
 create or replace function cortex.step(
     job uuid,
@@ -25,6 +25,16 @@ begin
     if step.current is null then
         raise exception 'current is null'
             using errcode = '22004', hint = 'Give the units done so far; 0 when they are not counted.';
+    end if;
+
+    -- A body in SQL that does not commit would keep the row from everybody till its end, unseen.
+    if current_setting('cortex.uncommitted_body', true) = step.job::pg_catalog.text then
+        return cortex.hold_step(
+            job => step.job,
+            current => step.current,
+            total => step.total,
+            attempt => step.attempt
+        );
     end if;
 
     update cortex.job as j

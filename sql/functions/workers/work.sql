@@ -103,13 +103,13 @@ begin
                     'language plpgsql as %L',
                     format('begin call %s(job); end', v_body.called)
                 );
-            elsif v_body.gives_value then
-                execute v_body.statement into v_result using v_job;
             else
-                execute v_body.statement using v_job;
-            end if;
-
-            if not v_body.commits then
+                perform set_config('cortex.uncommitted_body', v_job::pg_catalog.text, true);
+                if v_body.gives_value then
+                    execute v_body.statement into v_result using v_job;
+                else
+                    execute v_body.statement using v_job;
+                end if;
                 set constraints all immediate;
                 perform cortex.end_body(job => v_job, attempt => v_attempt, result => v_result);
             end if;
