@@ -15,11 +15,7 @@ from pycortex.aio import _LoopRunner
 from tests.aio import AsyncGate, run, until
 
 
-@pytest.fixture(autouse=True, scope="module")
-def durable(own_server):
-    """Test servers take commits lightly; a crash would lose some."""
-    own_server.execute("alter system set synchronous_commit = on")
-    own_server.execute("select pg_reload_conf()")
+pytestmark = pytest.mark.fault("database restarted or stopped")
 
 
 @pytest.fixture(autouse=True)
