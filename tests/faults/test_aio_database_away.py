@@ -14,7 +14,6 @@ from pycortex import AsyncRunner, JobStatus, Runner, sql
 from pycortex.aio import _LoopRunner
 from tests.aio import AsyncGate, run, until
 
-
 pytestmark = pytest.mark.fault("database restarted or stopped")
 
 
