@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -12,17 +17,33 @@ from tests.executors import bodies
 from tests.executors.test_executors import hasten, sessions
 from tests.waiting import wait_until
 
-distributed = pytest.importorskip(
-    "distributed", reason="Dask isn't there: pip install 'pycortex-jobs[dask]'"
-)
+MISSING = "Dask isn't there: pip install 'pycortex-jobs[dask]'"
+dask = pytest.importorskip("dask", reason=MISSING)
+distributed = pytest.importorskip("distributed", reason=MISSING)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def started(workers):
+    """A cluster of processes with a thread each; one that dies is replaced, be it slowly."""
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "120s"}),
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+    ):
+        yield cluster
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two processes with a thread each; one that dies is replaced."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-    ) as cluster:
+    """Two processes with a thread each."""
+    with started(2) as cluster:
         yield cluster
 
 
@@ -30,7 +51,7 @@ def cluster():
 def client(cluster):
     """A client of a cluster whose workers are all there, their sessions known by their pids."""
     with distributed.Client(cluster) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=120)
         client.run(bodies.name_sessions)
         yield client
 
@@ -149,7 +170,7 @@ def test_a_lost_node_fails_the_job_whose_body_it_ran(client, runner, signs, comm
 
     lose_one(signs)
 
-    job = lost.wait(60)
+    job = lost.wait(120)
     assert job.status is JobStatus.FAILED
     assert "the executor lost its body" in job.message
     assert job.progress_current >= 1
@@ -158,7 +179,7 @@ def test_a_lost_node_fails_the_job_whose_body_it_ran(client, runner, signs, comm
     assert kept.wait(30).status is JobStatus.SUCCEEDED
     assert [n for _, n in held(signs)] == [1, 1]
     later = [runner.spawn("test", bodies.tell_where) for _ in range(4)]
-    assert {handle.wait(60).status for handle in later} == {JobStatus.SUCCEEDED}
+    assert {handle.wait(120).status for handle in later} == {JobStatus.SUCCEEDED}
     wait_until(lambda: not sessions(committed.conn), 20)
 
 
@@ -177,9 +198,7 @@ def test_a_lost_body_begins_anew_elsewhere_where_its_kind_allows(runner, signs, 
 
 
 def test_a_cluster_that_is_gone_ends_the_runner(new_runner, signs):
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-    ) as cluster:
+    with started(1) as cluster:
         client = distributed.Client(cluster)
         pids = set(client.run(os.getpid).values())
         runner = new_runner(executor=client.get_executor())
@@ -193,3 +212,20 @@ def test_a_cluster_that_is_gone_ends_the_runner(new_runner, signs):
     assert job.status in (JobStatus.FAILED, JobStatus.INTERRUPTED)
     assert "executor" in job.message
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+def test_the_example_in_the_docs_runs(database):
+    page = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+    # What Dask says when it leaves is its own.
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        env={"PYCORTEX_DATABASE_URL": database, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
