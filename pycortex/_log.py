@@ -39,6 +39,10 @@ class Outage:
     def _part(self) -> None:
         self._lock = threading.Lock()
 
+    def is_on(self, part: str) -> bool:
+        """Whether *part* could not reach the database at its last try."""
+        return part in self._parts
+
     def failed(self, part: str, error: BaseException, **extra: Any) -> None:
         """Note that *part* could not reach the database."""
         with self._lock:

@@ -41,6 +41,8 @@ class Upkeep:
                 return
 
     def _maintain(self) -> None:
+        if self._outage.is_on("lease"):
+            return  # or else it might take its own runner for dead, which only can't be heard
         done = self._pool.run(sql.maintain)
         self._outage.over("upkeep")
         self._complained = False

@@ -14,6 +14,8 @@ from pycortex import AsyncRunner, JobStatus, Runner, sql
 from pycortex.aio import _LoopRunner
 from tests.aio import AsyncGate, run, until
 
+pytestmark = pytest.mark.fault("asyncio applications")
+
 pytestmark = pytest.mark.fault("database restarted or stopped")
 
 

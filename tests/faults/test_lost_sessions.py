@@ -104,7 +104,7 @@ def test_sessions_that_are_ended_all_the_time_cost_nothing(
     monkeypatch.setattr(registry, "_bodies", {})
     pycortex.job("queued")(lambda progress: progress.step(1, 2))
     runner = new_runner(max_workers=4, step_interval=0.01)
-    stop, spawned = threading.Event(), threading.Event()
+    stop, spawned, due = threading.Event(), threading.Event(), threading.Semaphore(0)
     thread = threading.Thread(target=Worker(runner, poll_interval=0.1).run, args=[stop])
     thread.start()
 
@@ -117,22 +117,25 @@ def test_sessions_that_are_ended_all_the_time_cost_nothing(
     def end_sessions():
         with psycopg.connect(ledger.conninfo, autocommit=True) as conn:
             for turn in itertools.count():
+                due.acquire()  # one round for each spawn, at whatever pace the machine has
                 pids = [pid for (pid,) in conn.execute(OURS).fetchall()]
                 for pid in pids if at_once else pids[turn % len(pids) :][:1] if pids else []:
                     ledger.terminate(conn, pid)
-                if spawned.wait(0.2 if at_once else 0.02):
+                if spawned.is_set():
                     return
 
     handles, queued, refused = [], [], 0
     with ThreadPoolExecutor(1) as pool:
         ender = pool.submit(end_sessions)
         for _ in range(40):
+            due.release()
             refused += not spawn_anyhow(runner, body, handles)
             queued.append(ledger.enqueue(committed.conn, "queued").uuid)
-            time.sleep(0.02)
         spawned.set()
+        due.release()
         ender.result(20)
 
+    assert handles
     jobs = [handle.wait(60) for handle in handles]
     assert {(job.status, job.result, job.progress_current) for job in jobs} == {
         (JobStatus.SUCCEEDED, "done", 10)

@@ -40,6 +40,7 @@ def runner(proxy):
     proxy.speak()
     runner.shutdown(0)
     assert runner._lease._over.wait(30)
+    wait_until(lambda: not runner._bodies.busy)  # what ends only now is written too
 
 
 def test_a_silent_network_holds_no_body_and_a_shutdown_only_for_its_limit(proxy, runner):

@@ -46,6 +46,7 @@ def runner(proxy):
     proxy.speak()
     runner.shutdown(0)
     assert runner._lease._over.wait(30)
+    wait_until(lambda: not runner._bodies.busy)  # what ends only now is written too
 
 
 @pytest.fixture(params=[(REQUESTS,), (ANSWERS,)], ids=["requests", "answers"])

@@ -188,6 +188,29 @@ def test_a_runner_whose_beats_cannot_be_written_is_not_dead(trouble, new_runner,
     assert handle.wait(20).result == "passed"
 
 
+def test_a_runner_does_not_take_itself_for_dead(trouble, new_runner, committed, ledger):
+    """Its beats are refused and its lease is free; its own upkeep could close its jobs."""
+    sql.configure(committed.conn, runner_beat="50 ms", runner_grace="200 ms")
+    gate = Gate()
+    runner = new_runner()
+    handle = runner.spawn("test", gate)
+    gate.wait_entered()
+    trouble.begin("beat")
+    trouble.wait_for_tries(2)
+    holder = "select backend_pid from cortex.runner"
+    ledger.terminate(committed.conn, *committed.conn.execute(holder).fetchone())
+    trouble.wait_for_tries(10)
+
+    silence = "select clock_timestamp() - seen_at > '600 ms' from cortex.runner"
+    wait_until(lambda: committed.conn.execute(silence).fetchone()[0])
+    assert handle.job().status is JobStatus.RUNNING
+    trouble.end()
+
+    wait_until(lambda: not runner._outage.is_on("lease"))
+    gate.open()
+    assert handle.wait(20).result == "passed"
+
+
 def test_a_shutdown_ends_in_time_though_nothing_can_be_written(trouble, new_runner, committed):
     """C10. What it leaves is closed by upkeep when writes go through again."""
     runner, gate = new_runner(), Gate()
