@@ -1,4 +1,4 @@
-"""The database goes away and comes back under an asyncio application."""
+"""The database goes away under an asyncio application and comes back, or the network is silent."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from pycortex import AsyncRunner, JobStatus, Runner, sql
 from pycortex.aio import _LoopRunner
 from tests.aio import AsyncGate, run, until
+from tests.faults.proxy import Proxy
 
 pytestmark = pytest.mark.fault("asyncio applications")
 
@@ -205,3 +206,74 @@ def test_a_shutdown_during_the_outage_ends_in_time(own_server, own_database):
 
     assert took < 30  # far below any of the network's own limits
     assert cancelled == 1
+
+
+# A network that swallows packets
+
+
+@pytest.fixture
+def proxy(database):
+    proxy = Proxy(database)
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def impatient(proxy):
+    """The URL of the proxy, with limits that a test can wait for."""
+    return proxy.url(tcp_user_timeout=1000, connect_timeout=2, keepalives_idle=1,
+                     keepalives_interval=1, keepalives_count=2)  # fmt: skip
+
+
+@pytest.mark.fault("network cut or silent")
+def test_a_silent_network_holds_neither_the_loop_nor_a_body(proxy, impatient):
+    async def main():
+        gate = AsyncGate()
+        async with AsyncRunner(impatient) as runner:
+            handle = await runner.spawn("test", gate)
+            progress = await gate.wait_entered()
+            await progress.step(1)
+            proxy.fall_silent()
+            stepping = asyncio.create_task(steps(progress))
+            with pytest.raises(TimeoutError):
+                await handle.wait(0.5)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(runner.spawn("lost", gate), 0.5)
+            await stepping
+            proxy.speak()  # all of that came to its end before the network did
+            gate.open()
+            return await handle.wait(40)
+
+    async def steps(progress):
+        for n in range(2, 200):
+            await progress.step(n, flush=n == 2)
+
+    job = run(main)
+
+    assert (job.status, job.progress_current) == (JobStatus.SUCCEEDED, 199)
+
+
+@pytest.mark.fault("network cut or silent")
+def test_a_shutdown_in_a_silent_network_ends_bodies_and_itself(proxy, impatient):
+    async def body(progress):
+        conn = await progress.connection()
+        entered.set()
+        await conn.execute("select pg_sleep(600)")
+
+    async def main():
+        nonlocal entered
+        entered = asyncio.Event()
+        gate = AsyncGate()
+        runner = AsyncRunner(impatient, grace=1)
+        await runner.spawn("test", body)
+        await runner.spawn("test", gate)
+        await entered.wait()
+        await gate.wait_entered()
+        proxy.fall_silent()
+        await runner.shutdown()
+        proxy.speak()  # not needed for that
+        await until(lambda: not runner._runner._bodies._tickets)
+        return gate.cancelled
+
+    entered = None
+    assert run(main) == 1
