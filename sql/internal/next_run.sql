@@ -3,7 +3,7 @@
 -- Both the day of the month and the weekday must fit where one of them begins with a star; else one of them
 -- is enough. A moment that a change of the clocks leaves out comes an hour later.
 --
--- Called by   list_schedules
+-- Called by   list_schedules, schedule_maintenance
 -- Returns     null for a line that is none, or that never comes true within eight years
 
 create or replace function cortex.next_run(

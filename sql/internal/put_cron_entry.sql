@@ -18,12 +18,12 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+    v_schedule constant pg_catalog.text := btrim(put_cron_entry.schedule, e' \t\r\n');
 begin
     -- Some versions of pg_cron read five fields and drop a sixth without a word.
-    if array_length(
-        regexp_split_to_array(btrim(put_cron_entry.schedule), '[[:space:]]+'), 1
-    ) > 5 then
-        raise exception 'schedule % has more than five fields', put_cron_entry.schedule
+    if array_length(regexp_split_to_array(v_schedule, '[[:space:]]+'), 1) > 5 then
+        raise exception 'schedule % has more than five fields', left(v_schedule, 100)
             using errcode = '22023', hint = 'Give minute, hour, day, month and weekday: * * * * *';
     end if;
 
@@ -31,7 +31,7 @@ begin
         command => put_cron_entry.command,
         statement => format(
             'select cron.schedule_in_database(%L, %L, %L, %L)',
-            put_cron_entry.entry, put_cron_entry.schedule, put_cron_entry.statement, current_database()
+            put_cron_entry.entry, v_schedule, put_cron_entry.statement, current_database()
         )
     );
 
@@ -43,7 +43,7 @@ begin
         and j.username = current_user
         and not j.active;
 
-    return cron.schedule(put_cron_entry.entry, put_cron_entry.schedule, put_cron_entry.statement);
+    return cron.schedule(put_cron_entry.entry, v_schedule, put_cron_entry.statement);
 exception when invalid_parameter_value then
     raise exception '%', sqlerrm
         using errcode = '22023',

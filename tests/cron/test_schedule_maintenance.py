@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import psycopg
 import pytest
 from psycopg import errors
@@ -88,6 +90,45 @@ def test_switches_an_entry_on_that_was_switched_off(home):
     assert home.execute("select active from cron.job where database = 'cronhome'").fetchall() == [
         (True,)
     ]
+
+
+@pytest.mark.parametrize("schedule", [" * * * * * ", "\t*/5 * * * *\n", "* * * * MON\r\n"])
+def test_minds_no_blanks_around_a_schedule(home, schedule):
+    home.execute("select cortex.schedule_maintenance(%s)", [schedule])
+
+    assert [row[2] for row in home.execute(OURS)] == [schedule.strip()]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ("* * * * *", None),
+        ("*/30 * * * *", None),
+        ("0 3 * * *", "24:00:00|1 day"),
+        ("0 */2 * * *", "02:00:00"),
+        ("* * 31 2 *", "never"),
+    ],
+)
+def test_warns_of_a_schedule_that_comes_too_seldom_for_what_may_be_silent(home, schedule, words):
+    """P05: the limit of silence against the real period."""
+    said: list[str] = []
+    home.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+
+    home.execute("select cortex.schedule_maintenance(%s)", [schedule])
+
+    assert len(said) == (words is not None)
+    assert all(re.search(words, line) for line in said if words)
+
+
+def test_measures_a_schedule_by_the_least_patient_kind(home):
+    """P05"""
+    said: list[str] = []
+    home.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+    home.execute("select cortex.configure_kind('hasty', stale_after => '5 minutes')")
+
+    home.execute("select cortex.schedule_maintenance('*/10 * * * *')")
+
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize("call", ["schedule_maintenance", "unschedule_maintenance"])
