@@ -126,6 +126,7 @@ class AsyncRunner:
         self._runner.bind(asyncio.get_running_loop())
         if self._runner.started:
             self._runner.start()  # says what is wrong, if anything is
+            self._calls.open()
             return self
         self._calls.open()
         try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import psycopg
 import pytest
 
-from pycortex import JobCancelled, JobStatus, JobStopped, sql
-from tests.aio import AsyncGate, until
+from pycortex import AsyncRunner, JobCancelled, JobStatus, JobStopped, sql
+from tests.aio import AsyncGate, run, until
 
 
 @pytest.fixture(autouse=True)
@@ -424,6 +425,32 @@ def test_a_spawn_that_finds_a_job_leaves_it_when_cancelled(in_runner, committed)
         return await handle.wait(30)
 
     assert in_runner(main).result == "passed"
+
+
+def test_a_spawn_that_is_cancelled_while_it_starts_the_runner_leaves_it_usable(
+    database, committed, connect
+):
+    async def main():
+        blocker = connect()
+        blocker.execute("lock table cortex.runner")
+        runner = AsyncRunner(database)
+        first = asyncio.create_task(runner.spawn("first", AsyncGate()))
+        waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+        await until(lambda: committed.conn.execute(waits).fetchone() != (0,))
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        blocker.rollback()
+        gate = AsyncGate()
+        gate.open()
+        handles = await asyncio.gather(*(runner.spawn("test", gate) for _ in range(20)))
+        threads = [t.name for t in threading.enumerate() if t.name.startswith("pycortex-call")]
+        jobs = [await handle.wait(30) for handle in handles]
+        await runner.shutdown()
+        return len(set(threads)), {job.result for job in jobs}
+
+    assert run(main) == (4, {"passed"})
+    assert {job.kind for job in sql.list_recent(committed.conn)} == {"test"}
 
 
 def test_an_unknown_database_error_at_spawn_is_raised(in_runner):
