@@ -15,8 +15,6 @@ from pycortex.aio import _LoopRunner
 from tests.aio import AsyncGate, run, until
 from tests.faults.proxy import Proxy
 
-pytestmark = pytest.mark.fault("asyncio applications")
-
 pytestmark = pytest.mark.fault("database restarted or stopped")
 
 
