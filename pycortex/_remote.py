@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from psycopg import Connection
@@ -110,6 +111,18 @@ class _Lookout:
         finally:
             self._bodies.discard(progress)
 
+    def ask(self, uuid: UUID, attempt: int) -> Verdict:
+        """
+        Look what the database wants of an attempt.
+
+        Raises:
+            psycopg.Error: It doesn't answer.
+        """
+        job = self._pool.run(lambda conn: sql.find_job(conn, uuid))
+        if job is None or job.status is not JobStatus.RUNNING or job.attempt != attempt:
+            return Verdict.STOP
+        return Verdict.CONTINUE if job.cancel_requested_at is None else Verdict.CANCEL
+
     def close(self) -> None:
         """Ask no more."""
         self._over.set()
@@ -120,16 +133,9 @@ class _Lookout:
             try:
                 beat = self._pool.run(sql.configuration).runner_beat.total_seconds()
                 for progress in tuple(self._bodies):
-                    progress._hear(self._ask(progress))
+                    progress._hear(self.ask(progress.uuid, progress.attempt))
             except Exception as error:  # noqa: BLE001 - the next look may get through
                 logger.debug("can't ask what is wanted of the bodies here: %s", brief(error))
-
-    def _ask(self, progress: JobProgress) -> Verdict:
-        job = self._pool.run(lambda conn: sql.find_job(conn, progress.uuid))
-        running = job is not None and job.status is JobStatus.RUNNING
-        if job is None or not running or job.attempt != progress.attempt:
-            return Verdict.STOP
-        return Verdict.CONTINUE if job.cancel_requested_at is None else Verdict.CANCEL
 
 
 class _Place:
@@ -171,9 +177,12 @@ def carry(task: Task) -> Report:
     with _place(task.conninfo, task.step_interval) as here:
         try:
             begins = _begin(here.desk.pool, job)
+            goes_on = begins or here.lookout.ask(job.uuid, job.attempt) is not Verdict.STOP
         except psycopg.Error as error:
             what = f"its body could not begin where the executor brought it: {describe(error)}"
             return Report(Outcome(JobStatus.FAILED, fit(what)), None)
+        if not goes_on:
+            return Report(Outcome(None, "ended before its body began"), None)
         if not begins:
             what = "the executor lost its body and brought it again; none is begun twice"
             return Report(Outcome(JobStatus.FAILED, what), None)

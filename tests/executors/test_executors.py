@@ -338,6 +338,15 @@ def test_a_lost_body_has_another_attempt_where_its_kind_allows(new_runner, signs
     assert [line.split()[1] for line in signs.see("ran")] == ["1", "2"]
 
 
+@pytest.mark.parametrize("status", ["interrupted", "cancelled", "queued"])
+def test_a_body_whose_job_is_over_when_it_comes_does_not_begin(database, committed, status):
+    job = sql.find_job(committed.conn, committed.make_job(status))
+
+    report = carry(Task(job, bodies.fail, database, 0.25))
+
+    assert report.outcome.status is None
+
+
 def test_a_place_that_can_not_reach_the_database_says_so(new_runner, committed, monkeypatch):
     monkeypatch.setattr(_remote, "PATIENCE", 0.0)
     job = sql.find_job(committed.conn, committed.make_job("running"))
