@@ -37,7 +37,7 @@ SPOILS = {
     "leaves it in a pipeline": lambda conn: conn.pipeline().__enter__() and None,
     "gives up every lock": lambda conn: conn.execute("select pg_advisory_unlock_all()"),
     "discards everything": lambda conn: conn.execute("discard all"),
-    "loses its rights": lambda conn: conn.execute("set session authorization nobody_at_all"),
+    "loses its rights": lambda conn: conn.execute("set session authorization cortex_reader"),
     "makes it read-only": lambda conn: conn.execute("set default_transaction_read_only = on"),
     "limits its statements": lambda conn: conn.execute("set statement_timeout = 1"),
     "locks its job": lambda conn: conn.execute("begin; select from cortex.job for update"),
@@ -49,9 +49,6 @@ SPOILS = {
 @pytest.fixture(autouse=True)
 def table(committed):
     committed.conn.execute("create table public.t (n integer primary key)")
-    committed.conn.execute("create role nobody_at_all")
-    yield
-    committed.conn.execute("drop role nobody_at_all")
 
 
 @pytest.mark.parametrize("spoil", SPOILS.values(), ids=SPOILS)
