@@ -119,7 +119,7 @@ def take_off_work(cron: Connection[Any], *, database: str) -> bool:
     gone = cron.execute(
         "select cron.unschedule(j.jobid) from cron.job as j"
         " where j.database = %s and j.jobname like 'cortex.%%'"
-        r" and j.command ~ '^(call cortex\.work|select cortex\.spawn_(scheduled|job))\('",
+        " and j.command ~ '^(call cortex[.]work|select cortex[.]spawn_(scheduled|job))[(]'",
         [database],
     ).fetchall()
     return bool(gone)

@@ -94,7 +94,7 @@ begin
     commits := is_procedure
         and not v_proc.prosecdef
         and v_proc.proconfig is null
-        and v_proc.prosrc ~* '\m(commit|rollback)\M';
+        and v_proc.prosrc ~* '(^|[^[:alnum:]_])(commit|rollback)([^[:alnum:]_]|$)';
 end;
 $$;
 

@@ -28,13 +28,13 @@ begin
                 j.jobname = cortex.cron_entry()
                 or (
                     j.jobname like 'cortex.%'
-                    and j.command ~ '^(call cortex\.work|select cortex\.spawn_scheduled)\('
+                    and j.command ~ '^(call cortex[.]work|select cortex[.]spawn_scheduled)[(]'
                 )
             )
     )
     and d.end_time < clock_timestamp() - interval '1 day'
     and (
-        coalesce(d.command, '') !~ '^select cortex\.spawn_scheduled\('
+        coalesce(d.command, '') !~ '^select cortex[.]spawn_scheduled[(]'
         or exists (
             select
             from cron.job_run_details as later

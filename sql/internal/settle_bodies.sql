@@ -38,7 +38,7 @@ begin
             where d.job_pid = v_lost.pid
                 and d.database = current_database()
                 and d.status = 'failed'
-                and d.command ~ '^call cortex\.work\('
+                and d.command ~ '^call cortex[.]work[(]'
                 and d.end_time >= v_lost.since
                 and d.start_time < v_lost.since + interval '1 minute'
                 -- What ends a session is no error of the body.

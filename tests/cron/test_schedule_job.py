@@ -121,6 +121,7 @@ def test_refuses_to_spawn_what_is_not_scheduled(home, name, code):
 
 
 def test_lists_when_it_comes_next_and_how_it_went(home):
+    home.execute("delete from cron.job_run_details")
     number = pycortex.sql.schedule_job(home, "nightly", "0 3 * * *", "k", params={"a": 1})
     job = pycortex.sql.spawn_scheduled(home, "nightly").uuid
     home.execute("select cortex.set_running(%s)", [job])
@@ -181,6 +182,7 @@ def test_forgets_a_schedule_whose_entry_is_lost(home):
 
 def test_keeps_the_record_of_the_last_run_however_old(home):
     """P15: but no more of it."""
+    home.execute("delete from cron.job_run_details")
     number = pycortex.sql.schedule_job(home, "yearly", "0 3 1 1 *", "k")
     [(command,)] = home.execute("select command from cron.job").fetchall()
     for run in (1, 2, 3):

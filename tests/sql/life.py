@@ -16,6 +16,7 @@ VIEWS = [
     "jobs",
     "kinds",
     "runners",
+    "sql_kinds",
     "upkeep_record",
     "waiting",
 ]
@@ -50,9 +51,22 @@ def live(conn: psycopg.Connection[Any], kind: str = "life", text: str = "") -> N
     assert ask("cortex.interrupt_orphans(runner => %(runner)s)", runner=runner) == 0
     assert ask("cortex.interrupt_orphans()") == 2
     assert ask("cortex.purge_jobs(older_than => '1 hour', batch_size => 10)") == 0
-    for call in ("cortex.schedule_maintenance()", "cortex.unschedule_maintenance()"):
+    for call in (
+        "cortex.schedule_maintenance()",
+        "cortex.unschedule_maintenance()",
+        "cortex.schedule_work()",
+        "cortex.unschedule_work()",
+        "cortex.schedule_job(%(name)s, '0 3 * * *', %(kind)s, %(json)s, %(text)s, %(json)s)",
+    ):
         with refused(conn, "0A000"):
             ask(call)
+    assert ask("cortex.unschedule_job(%(name)s)") is False
+    assert ask("count(*) from cortex.list_schedules()") == 0
+    with refused(conn, "22023"):
+        ask("uuid from cortex.spawn_scheduled(%(name)s)")
+    assert ask("cortex.register_sql_kind(%(kind)s, 'cortex.run_refresh_reports(uuid)')") == ""
+    with refused(conn, "2D000"):  # in a transaction, as here; see test_work
+        conn.execute("call cortex.work()")
     assert ask("cortex.cron_entry()")
     assert ask("cortex.schema_version()")
     for view in VIEWS:

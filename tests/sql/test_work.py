@@ -9,6 +9,7 @@ from psycopg import errors
 import pycortex.sql
 from tests.sql.asking import rows, value
 from tests.sql.bodies import done, ended, make_bodies, spawn
+from tests.sql.test_settings_of_sessions import SETTINGS
 from tests.waiting import wait_until
 
 
@@ -390,6 +391,24 @@ def test_undoes_what_a_body_did_for_an_attempt_that_is_over(conn):
 
     assert done(conn) == []
     assert ended(conn, job)[1].endswith("(SQLSTATE JC202)")
+
+
+@pytest.mark.parametrize(("name", "setting"), SETTINGS)
+def test_works_under_any_setting_and_leaves_it(conn, name, setting):
+    jobs = [
+        spawn(conn, kind) for kind in ("note", "note_too", "commit_thrice", "fail", "sleepless")
+    ]
+    conn.execute("select set_config(%s, %s, false)", [name, setting])
+    if name == "default_transaction_isolation":
+        conn.execute("begin; commit")
+    before = value(conn, "select pg_catalog.current_setting(%s)", [name])
+    analyze = value(conn, "select uuid from cortex.spawn_analyze()")
+
+    conn.execute("call cortex.work(9)")
+
+    outcomes = [ended(conn, job)[0] for job in [*jobs, analyze]]
+    assert outcomes == ["succeeded"] * 3 + ["failed", "queued", "succeeded"]
+    assert value(conn, "select pg_catalog.current_setting(%s)", [name]) == before
 
 
 # Where it can't run

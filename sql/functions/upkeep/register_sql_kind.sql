@@ -21,7 +21,7 @@ set search_path = ''
 as $$
 declare
     v_name constant pg_catalog.text := regexp_replace(
-        register_sql_kind.procedure, '[[:space:]]*\([[:space:]]*(pg_catalog\.)?uuid[[:space:]]*\)[[:space:]]*$', '', 'i'
+        register_sql_kind.procedure, '[[:space:]]*[(][[:space:]]*(pg_catalog[.])?uuid[[:space:]]*[)][[:space:]]*$', '', 'i'
     );
     v_parts pg_catalog.text[];
 begin
