@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,16 @@ def find_compose() -> list[str]:
     raise Unavailable("compose isn't installed: on Debian, the package docker-compose")
 
 
+def trusted_by_pip() -> str:
+    """The file with the certificates that pip trusts here, where it was given one."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    given = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    return os.environ.get("PIP_CERT") or given.get("global.cert", "").strip("'")
+
+
 def trusting_base(client: Any, folder: Path, certificates: str) -> str:
     """Build an image on which pip trusts what it trusts here."""
     tag = "pycortex-test-app-base"
@@ -143,7 +154,7 @@ def compose(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
         pytest.skip(str(reason))
     folder = tmp_path_factory.mktemp("compose")
     files = []
-    if certificates := os.environ.get("PIP_CERT"):
+    if certificates := trusted_by_pip():
         base = folder / "base"
         base.mkdir()
         build = {
