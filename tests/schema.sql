@@ -449,7 +449,7 @@ COMMENT ON FUNCTION cortex.fail_body(job uuid, attempt integer, state text, mess
 CREATE FUNCTION cortex.find_body(schema_name text, routine_name text, run_as text, OUT id oid, OUT is_procedure boolean, OUT commits boolean) RETURNS record
     LANGUAGE plpgsql STABLE
     SET search_path TO ''
-    AS $$ … $$;
+    AS $_$ … $_$;
 
 COMMENT ON FUNCTION cortex.find_body(schema_name text, routine_name text, run_as text, OUT id oid, OUT is_procedure boolean, OUT commits boolean) IS 'The routine that is a body, if that role may and should run it.';
 
