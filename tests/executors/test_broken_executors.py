@@ -12,6 +12,7 @@ import pytest
 
 import pycortex
 from pycortex import ExecutorBroken, JobStatus, Worker, registry, sql
+from pycortex._remote import carry
 from pycortex.sql import find_job as find
 from tests.executors import bodies
 from tests.executors.test_executors import processes
@@ -155,16 +156,27 @@ def test_another_worker_takes_what_is_left_and_what_may_be_tried_again(
     assert raised == []
 
 
+class Counting(ThreadPoolExecutor):
+    """Counts the bodies that it was given."""
+
+    bodies = 0
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = super().submit(fn, *args, **kwargs)
+        self.bodies += fn is carry
+        return future
+
+
 @pytest.mark.parametrize("cancel", [False, True])
 def test_an_executor_that_was_shut_down_breaks_nothing_else(
     kinds, new_runner, signs, committed, cancel
 ):
-    executor = ThreadPoolExecutor(1)
+    executor = Counting(1)
     thread, raised = run_worker(new_runner(executor=executor, max_workers=3))
     held = sql.spawn_job(committed.conn, "hold", params=signs.params).uuid
     signs.wait("held")
     behind = [sql.spawn_job(committed.conn, "count", params=signs.params).uuid for _ in range(2)]
-    wait_until(lambda: states(committed.conn) == {"running": 3})
+    wait_until(lambda: executor.bodies == 3)
 
     executor.shutdown(wait=False, cancel_futures=cancel)
     for _ in range(20):
