@@ -31,6 +31,7 @@ ELSEWHERE = {
     "tests/executors": "is about other libraries; what a version could break of it is in tests/sql",
     "tests/test_tiers.py": "tries each kind of server with programs of its own",
     "tests/test_packaging.py": "builds packages, and installs on the server of the extra embedded",
+    "tests/examples/test_compose.py": "runs in containers, on the server of their image",
     "tests/cli/test_embedded.py": "runs the server of the extra embedded, which has one version",
     "tests/cli/test_demo.py": "runs on that server too",
 }

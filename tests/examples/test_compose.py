@@ -176,6 +176,7 @@ def compose(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
         run("down", "--volumes", "--timeout", "1", check=False)
 
 
+@pytest.mark.waits
 @pytest.mark.timeout(1800)
 def test_stands_outages_and_stops_in_time(compose):
     for worker in WORKERS:
