@@ -167,3 +167,18 @@ def test_writes_the_cancel_that_somebody_asked_for(home):
     home.execute("select cortex.settle_bodies()")
 
     assert ended(home, job) == ("cancelled", "cancelled on request, amid a statement")
+
+
+def test_finds_the_record_though_its_times_are_a_moment_off(home):
+    """pg_cron notes the end of a run by the clock of its last look round."""
+    runner = make_runner(home, name="cortex.work", pid=PID, backend_pid=PID)
+    job = make_job(home, "running", runner=runner)
+    home.execute(RUN, [PID, PID, "cronhome", "call cortex.work(1)", "failed", "ERROR: no page"])
+    home.execute(
+        "update cron.job_run_details set start_time = start_time - interval '2 seconds',"
+        " end_time = end_time - interval '2 seconds'"
+    )
+
+    home.execute("select cortex.settle_bodies()")
+
+    assert ended(home, job) == ("failed", "no page")
