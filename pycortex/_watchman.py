@@ -11,6 +11,8 @@ import signal
 import sys
 from contextlib import suppress
 
+__all__ = ["began", "main"]
+
 GLANCE = 0.5
 """Seconds between two looks; not only the end of the input tells, a fork may hold it open."""
 
