@@ -444,6 +444,22 @@ def test_says_that_it_can_not_run_inside_a_function(conn):
     assert "cortex.work" in caught.value.diag.message_primary
 
 
+def test_can_not_run_inside_a_body_that_it_runs(conn):
+    conn.execute(
+        "create procedure app.again(job uuid) language plpgsql"
+        " as $$ begin commit; call cortex.work(); end $$"
+    )
+    conn.execute("select cortex.register_sql_kind('again', 'app.again')")
+    job, other = spawn(conn, "again"), spawn(conn, "note")
+
+    with pytest.raises(errors.InvalidTransactionTermination) as caught:
+        conn.execute("call cortex.work(9)")
+    assert "inside a body" in caught.value.diag.message_primary
+    conn.execute("call cortex.work(9)")
+
+    assert [ended(conn, each)[0] for each in (job, other)] == ["failed", "succeeded"]
+
+
 def test_runs_in_a_block_that_commits(conn):
     jobs = [spawn(conn, "note") for _ in range(2)]
 

@@ -9,7 +9,7 @@
 -- A body sees the search_path pg_catalog, pg_temp, whatever the session's is.
 --
 -- Called by   pg_cron, through schedule_work; anybody who is a runner, by call, outside of a transaction
--- Raises      2D000 called inside a transaction, 22023 fewer than one job; what a body that ends transactions
+-- Raises      2D000 called inside a transaction or by a body, 22023 fewer than one job; what a body that ends transactions
 --             raises
 -- Locks       what claim_jobs locks; a runner's lease for the time of the call
 
@@ -53,6 +53,13 @@ begin
         raise exception 'cortex.work can''t run inside a transaction, a function or another statement'
             using errcode = '2D000',
             hint = 'Call it by itself, with autocommit: each job has a transaction of its own.';
+    end if;
+
+    -- It would take the job that calls it for one that was lost in this session.
+    get diagnostics v_context = pg_context;
+    if v_context like '%cortex.work(integer)%cortex.work(integer)%' then
+        raise exception 'cortex.work can''t run inside a body that it runs'
+            using errcode = '2D000', hint = 'Spawn the jobs; they come in their turn.';
     end if;
 
     commit;
