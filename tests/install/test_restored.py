@@ -10,6 +10,7 @@ from tests.conftest import fresh_name
 from tests.factories import make_job, make_runner
 from tests.schema import run_tool
 from tests.servers import EmbeddedServer, LocalServer, Unavailable
+from tests.sql.bodies import ended, make_bodies, spawn
 
 END = "select status from cortex.find_job(%s)"
 
@@ -37,6 +38,7 @@ def restored(tooled):
     with psycopg.connect(url, autocommit=True) as conn:
         runner = make_runner(conn, silent_for="1 hour")
         running, waiting = make_job(conn, "running", runner=runner), make_job(conn, "queued")
+        make_bodies(conn)
     backup = run_tool(tooled, "pg_dump", "--dbname", url)
     url = tooled.create(after)
     run_tool(tooled, "psql", "--no-psqlrc", "--quiet", "--dbname", url, stdin=backup)
@@ -64,3 +66,13 @@ def test_new_jobs_get_numbers_of_their_own(restored):
 
     [newest] = conn.execute("select kind from cortex.job order by id desc limit 1").fetchone()
     assert newest == "after"
+
+
+def test_a_body_in_sql_is_found_by_its_name(restored):
+    """Whatever number the restored routine has in the catalogue."""
+    conn, *_ = restored
+    jobs = [spawn(conn, kind) for kind in ("note", "commit_thrice")]
+
+    conn.execute("call cortex.work(9)")
+
+    assert [ended(conn, job)[0] for job in jobs] == ["succeeded"] * 2
