@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import psycopg
+
 __all__ = ["MESSAGE_LIMIT", "UnfitTextError", "clean", "describe", "fit", "refuse_unfit"]
 
 MESSAGE_LIMIT = 4000
@@ -13,7 +15,7 @@ _HEAD, _TAIL, _KEPT = 2950, 1000, 3950
 _UNFIT = re.compile("[\x00\ud800-\udfff]")
 
 
-class UnfitTextError(ValueError):
+class UnfitTextError(psycopg.DataError, ValueError):
     """A text that PostgreSQL can't store: it holds a NUL or a lone surrogate."""
 
 

@@ -88,7 +88,9 @@ def test_writes_into_the_events_who_asked(conn, make_job, status):
     if status == "running":
         conn.execute("select cortex.finish_job(%s, 'cancelled')", [job])
 
-    event = rows(conn, "select to_status, actor from cortex.job_events where job = %s", [job])[-1]
+    event = rows(
+        conn, "select to_status, actor from cortex.job_events where job = %s order by at", [job]
+    )[-1]
 
     assert event == {"to_status": "cancelled", "actor": "ada"}
 
