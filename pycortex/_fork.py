@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Protocol
+from contextlib import suppress
+from typing import Any, Protocol
 
-__all__ = ["part_at_fork"]
+import psycopg
+from psycopg import Connection
+
+__all__ = ["let_go", "part_at_fork"]
 
 
 class _Shared(Protocol):
@@ -28,6 +32,23 @@ def part_at_fork(shared: _Shared) -> None:
                                 after_in_child=_part_all)  # fmt: skip
             _registered = True
         _shared.add(shared)
+
+
+def let_go(conn: Connection[Any] | None) -> None:
+    """
+    Have a forked child hold its parent's session no more.
+
+    The server sees a session end when the last process has closed its socket. To close the
+    connection would say goodbye in the parent's name, so the socket is put away under it.
+    """
+    if conn is None:
+        return
+    with suppress(psycopg.Error, OSError):
+        nothing = os.open(os.devnull, os.O_RDWR)
+        try:
+            os.dup2(nothing, conn.fileno(), inheritable=False)
+        finally:
+            os.close(nothing)
 
 
 def _part_all() -> None:

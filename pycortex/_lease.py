@@ -15,6 +15,7 @@ from psycopg.errors import ReadOnlySqlTransaction
 from psycopg.pq import TransactionStatus
 
 from pycortex import sql
+from pycortex._fork import let_go, part_at_fork
 from pycortex._log import Outage, brief, logger
 from pycortex._pool import is_away, open_connection
 from pycortex._threads import start_thread
@@ -61,6 +62,11 @@ class Lease:
         self.uuid: UUID
         self.beat = 5.0
         self.left: int | None = None
+        part_at_fork(self)
+
+    def _part(self) -> None:
+        # A child that outlives the runner must not keep its lease.
+        let_go(self._conn)
 
     def register(self) -> None:
         """

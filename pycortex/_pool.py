@@ -20,7 +20,7 @@ from psycopg.errors import (
 from psycopg.pq import TransactionStatus
 
 from pycortex._call import ask, bound_idling, scalar
-from pycortex._fork import part_at_fork
+from pycortex._fork import let_go, part_at_fork
 from pycortex._log import logger
 from pycortex._watch import Watch
 
@@ -208,6 +208,8 @@ class Pool:
     def _part(self) -> None:
         # The parent's connections are kept, unused: to close one would end the parent's session.
         self._parents.append(self._idle)
+        for _, conn in self._idle:
+            let_go(conn)
         self._idle = []
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(self._size)

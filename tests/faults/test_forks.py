@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
 from pycortex import JobStatus, sql
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.fault("forks, interpreter's end")
 
@@ -200,6 +204,38 @@ with pycortex.Runner(URL) as runner:
 """)
 
     assert jobs() == {"gate": PASSED}
+
+
+def test_a_child_that_outlives_its_killed_parent_does_not_keep_the_lease(
+    make_runner_process, database, committed, ledger
+):
+    """A01: as the children of a pool of multiprocessing do, when nobody is left to end them."""
+    sql.configure(committed.conn, runner_beat="100 ms", runner_grace="300 ms")
+    process = make_runner_process(
+        HEAD
+        + """
+def body(progress):
+    progress.step(0, 1)
+    child = os.fork()
+    if not child:
+        signal.pause()
+    print(child, flush=True)
+    return gate(progress)
+import signal
+with pycortex.Runner(URL) as runner:
+    spawn(runner, "gate", body).wait(60)
+""",
+        database,
+    )
+    child = int(process.stdout.readline())
+    try:
+        ledger.signal(process, signal.SIGKILL)
+        process.wait()
+
+        wait_until(lambda: sql.maintain(committed.conn).orphaned == 1, 10)
+        os.kill(child, 0)  # it lives
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 LATE = {
