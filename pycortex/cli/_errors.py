@@ -48,10 +48,10 @@ def explain(error: BaseException) -> Report:
             return Report(USAGE, str(error), error.hint)
         case EmbeddedError():
             return Report(UNREACHABLE, str(error), error.hint)
-        case psycopg.Error():
-            return _of_database(error)
         case UnicodeEncodeError() | UnfitTextError():
             return Report(USAGE, "an argument holds bytes that are no text in UTF-8")
+        case psycopg.Error():
+            return _of_database(error)
         case OSError():
             name = f"{error.filename}: " if error.filename else ""
             return Report(REFUSED, f"{name}{error.strerror or error}")
