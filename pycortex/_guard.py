@@ -90,23 +90,28 @@ class Guard:
             before.kill()  # or it is stopped
             before.wait()
         self._watchman = None
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        words = os.fdopen(writer, "wb", 0)
+        for pid, began in self._watched.items():  # it finds them, should this process die meanwhile
+            words.write(f"+{pid} {began}\n".encode())
         try:
             watchman = subprocess.Popen(  # noqa: S603 - this Python, our file
                 [spawn.get_executable(), "-I", "-S", Path(_watchman.__file__), str(os.getpid())],
                 bufsize=0,
-                stdin=subprocess.PIPE,
+                stdin=reader,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
         except OSError as error:  # a system at its limits; bodies run all the same
+            words.close()
             logger.warning("nobody can end bodies if this process dies: %s", error)
             return
-        assert watchman.stdin is not None  # noqa: S101 - a pipe
-        os.set_blocking(watchman.stdin.fileno(), False)
+        finally:
+            os.close(reader)
+        watchman.stdin = words
         self._watchman = watchman
-        for pid, began in self._watched.items():
-            self._say(f"+{pid} {began}\n")
 
     def _disown(self) -> None:
         """In a fork: the watchman and what it watches are another process's."""

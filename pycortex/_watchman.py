@@ -23,8 +23,11 @@ def main(owner: int) -> None:
         signal.signal(number, signal.SIG_IGN)  # it goes last
     watched: dict[int, str] = {}
     rest = b""
-    while os.getppid() == owner:
-        if not select.select([0], [], [], GLANCE)[0]:
+    while True:
+        gone = os.getppid() != owner  # asked first, so that its last words are in the pipe by now
+        if not select.select([0], [], [], 0 if gone else GLANCE)[0]:
+            if gone:
+                break
             continue
         data = os.read(0, 65536)
         if not data:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from pycortex import JobStatus, sql
+from pycortex import JobStatus, _watchman, sql
 from tests.isolation.processes import children, ended
 from tests.runners import ROOT
 from tests.waiting import wait_until
@@ -103,6 +103,22 @@ def test_bodies_end_although_somebody_killed_their_watchman_first(start):
     program.kill()
 
     wait_until(lambda: ended(*pids))
+
+
+def test_a_watchman_hears_the_last_words_of_a_runner_that_is_gone_already():
+    """The runner may die before the watchman has begun to read."""
+    body = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        subprocess.run(
+            [sys.executable, "-I", "-S", _watchman.__file__, str(body.pid)],  # not its parent
+            input=f"+{body.pid} {_watchman.began(body.pid)}\n".encode(),
+            check=True,
+        )
+
+        assert body.wait(10) == -signal.SIGKILL
+    finally:
+        body.kill()
+        body.wait()
 
 
 def test_ctrl_c_and_hangups_reach_no_body_and_no_watchman(start):
