@@ -29,6 +29,8 @@ ELSEWHERE = {
     "tests/cron": "needs pg_cron and plpgsql_check, which no wheel carries; what pycortex does"
     " where pg_cron is missing is tested in tests/sql and tests/cli",
     "tests/executors": "is about other libraries; what a version could break of it is in tests/sql",
+    "tests/isolation": "is about processes of the system; the procedures that it calls have tests"
+    " in tests/sql, and it runs a database no other way than tests/python",
     "tests/test_tiers.py": "tries each kind of server with programs of its own",
     "tests/test_packaging.py": "builds packages, and installs on the server of the extra embedded",
     "tests/examples/test_compose.py": "runs in containers, on the server of their image",
@@ -40,7 +42,8 @@ ELSEWHERE = {
 
 def test(major: int, arguments: list[str]) -> tuple[int, str]:
     """Run the suite on one version; return pytest's exit code and what it printed."""
-    environment = {"PYCORTEX_SOAK_SECONDS": "6"} | os.environ  # "make test" soaks for longer
+    # "make test" tries for longer.
+    environment = {"PYCORTEX_SOAK_SECONDS": "6", "PYCORTEX_PROPERTY_EXAMPLES": "20"} | os.environ
     environment |= {"PYCORTEX_TEST_TIER": "local", "PYCORTEX_TEST_BINDIR": str(bindir(major))}
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     pytest += [f"--ignore={path}" for path in ELSEWHERE]
