@@ -140,10 +140,17 @@ class Standby(LocalServer):
 
     def _make_cluster(self, settings):
         self._run(
-            self.bindir / "pg_basebackup", "--pgdata", str(self.data), "--write-recovery-conf",
+            self.bindir / "pg_basebackup", "--pgdata", str(self.data),
             "--checkpoint=fast", "--no-sync", "--dbname", self.primary.url(),
         )  # fmt: skip
-        self.configure(unix_socket_directories=str(self.folder))
+        # By hand: the program writes all options that it knows, and may know more than the server,
+        # whose library can be another one.
+        params = self.primary.params
+        (self.data / "standby.signal").touch()
+        self.configure(
+            unix_socket_directories=str(self.folder),
+            primary_conninfo=f"host={params['host']} port={params['port']} user={params['user']}",
+        )
 
     def promote(self):
         self._ctl("promote")
