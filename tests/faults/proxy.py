@@ -132,9 +132,9 @@ class _Link:
                 if self.lossy:
                     break
                 self.client.sendall(data)
-        self._end(ANSWERS)
         if self.lossy:
-            self.proxy.lost.set()
+            self.proxy.lost.set()  # before anybody can notice
+        self._end(ANSWERS)
 
     def _read(self, source: socket.socket, way: str) -> Iterator[bytes]:
         while data := source.recv(65536):
