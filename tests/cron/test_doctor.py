@@ -86,7 +86,7 @@ def test_finds_a_scheduler_that_is_not_there():
         schedule(url)
         with psycopg.connect(url, autocommit=True) as conn:
             runs = f"select pid from pg_stat_activity where {SCHEDULER}"
-            [(pid,)] = wait_until(conn.execute(runs).fetchall)
+            [(pid,)] = wait_until(lambda: conn.execute(runs).fetchall(), 90)
             assert cron_check(url).level is Level.OK
 
             conn.execute("select pg_terminate_backend(%s)", [pid])
