@@ -23,6 +23,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 from psycopg import Connection, IsolationLevel
+from psycopg.pq import TransactionStatus
 
 from tests.concurrency.invariants import assert_invariants, most_at_once
 from tests.concurrency.parallel import at_once, scalar
@@ -286,6 +287,10 @@ class Caller:
                     self.conn.commit()
             except psycopg.Error as error:
                 self.hear(error, self.conn.commit)
+            # A hard cancel may strike the commit itself, or the rollback.
+            while self.conn.info.transaction_status == TransactionStatus.INERROR:
+                with suppress(psycopg.Error):
+                    self.conn.rollback()
             if self.conn.closed:
                 self.open()
         self.conn.close()
