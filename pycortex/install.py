@@ -42,6 +42,43 @@ LOCK_SPACE = 1668248180
 LOCK_KEY = -1
 LOCK_TIMEOUT = "30s"
 
+# While installations come and go the wait begins anew; one that stands still ends it.
+TAKE_TURN = f"""\
+do $turn$
+declare
+    v_holder constant text := $holder$
+        select l.pid
+        from pg_catalog.pg_locks as l
+        where l.locktype = 'advisory'
+            and l.database = (
+                select d.oid
+                from pg_catalog.pg_database as d
+                where d.datname = pg_catalog.current_database()
+            )
+            and l.classid = {LOCK_SPACE}
+            and l.objid = {LOCK_KEY & 0xFFFFFFFF}
+            and l.objsubid = 2
+            and l.granted
+        $holder$;
+    v_before integer;
+    v_now integer;
+begin
+    loop
+        execute v_holder into v_before;
+        begin
+            perform pg_catalog.pg_advisory_xact_lock({LOCK_SPACE}, {LOCK_KEY});
+            return;
+        exception
+            when lock_not_available then
+                execute v_holder into v_now;
+                if v_now = v_before then
+                    raise;
+                end if;
+        end;
+    end loop;
+end;
+$turn$"""  # noqa: S608 - our own numbers
+
 SETTINGS = (
     # Whoever waited for another installation must see what it did.
     "set transaction isolation level read committed",
@@ -50,7 +87,7 @@ SETTINGS = (
     "set local check_function_bodies = off",
     "set local client_min_messages = warning",
     f"set local lock_timeout = '{LOCK_TIMEOUT}'",
-    f"select pg_catalog.pg_advisory_xact_lock({LOCK_SPACE}, {LOCK_KEY})",
+    TAKE_TURN,
 )
 
 
@@ -74,8 +111,9 @@ def install(target: str | Connection[Any], *, corpus: bool = True) -> Installed:
     """
     Bring the schema in *target* up to date; all of it or nothing.
 
-    Safe to repeat and safe in several processes at once: the second waits up to 30 seconds for the
-    first. Routines and views are replaced every time, migrations run once.
+    Safe to repeat and safe in several processes at once: they take turns, and nobody waits longer
+    than 30 seconds for the same one. Routines and views are replaced every time, migrations run
+    once.
 
     Args:
         target: A conninfo string, or an idle connection in autocommit mode.
@@ -166,10 +204,7 @@ def script(*, corpus: bool = True) -> str:
         "-- pycortex: the whole installation, for psql. Safe to repeat.",
         "\\set ON_ERROR_STOP on",
         "begin;",
-        *(
-            f"{statement} \\g /dev/null" if "lock(" in statement else f"{statement};"
-            for statement in SETTINGS
-        ),
+        *(f"{statement};" for statement in SETTINGS),
         _read(data_path("sql") / "bootstrap.sql"),
     ]
     for path in _migrations(corpus=corpus):

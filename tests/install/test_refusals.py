@@ -15,9 +15,11 @@ from psycopg import Connection, errors
 from pycortex import install as module
 from pycortex._data import data_path
 from pycortex.install import InstallationBusy, NewerSchema, install, script
+from tests.concurrency.parallel import waiting
 from tests.conftest import fresh_name
 from tests.install.catalogue import books, catalogue
 from tests.schema import run_tool
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -213,6 +215,44 @@ def test_names_who_holds_the_lock_of_installations(empty_database, empty, impati
         assert caught.value.sqlstate == "55P03"
         assert str(other.info.backend_pid) in str(caught.value)
         assert "the stopped one" in str(caught.value)
+
+
+def test_waits_anew_when_another_one_has_got_its_turn(empty_database, empty, monkeypatch):
+    """Six that install in turn may need longer than the limit for one."""
+    limit = ["set local lock_timeout = '3s'" if "lock_t" in s else s for s in module.SETTINGS]
+    monkeypatch.setattr(module, "SETTINGS", tuple(limit))
+    take = "select pg_advisory_xact_lock(%s, %s)"
+    with (
+        psycopg.connect(empty_database, autocommit=True) as observer,
+        psycopg.connect(empty_database) as first,
+        psycopg.connect(empty_database) as second,
+    ):
+        first.execute(take, [module.LOCK_SPACE, module.LOCK_KEY])
+        with (
+            waiting(
+                observer, second, lambda: second.execute(take, [module.LOCK_SPACE, module.LOCK_KEY])
+            ) as turn,
+            waiting(observer, empty, lambda: install(empty)) as call,
+        ):
+            wait_until(lambda: waits_since(observer, empty), what="the installation waits")
+            since = waits_since(observer, empty)
+            first.commit()
+            turn.result(60)
+            wait_until(
+                lambda: waits_since(observer, empty) not in (None, since),
+                what="the installation waits for the second one",
+            )
+            second.commit()
+
+            assert call.result(60).applied
+
+
+def waits_since(observer: Connection[Any], conn: Connection[Any]) -> Any:
+    """When the session began to wait for its lock; None while it doesn't."""
+    row = observer.execute(
+        "select waitstart from pg_locks where pid = %s and not granted", [conn.info.backend_pid]
+    ).fetchone()
+    return row and row[0]
 
 
 def test_names_who_holds_a_table(empty_database, empty, impatient):
