@@ -9,13 +9,18 @@ would say there what they have said already; `ELSEWHERE` names them and why. The
 name, so that a skip is still a fault of the machine, and fails where PYCORTEX_REQUIRE_ALL is set.
 
 What pytest said of a version is printed when it has failed, else its last line.
+
+A test that fails is run once more, by itself, since three at once on a busy machine may each wait
+too long for their processes. Both outcomes are printed. "make test" has no second try.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -40,17 +45,48 @@ ELSEWHERE = {
 """What doesn't run on the version in question, wherever it is started, and why."""
 
 
+TESTS_FAILED = 1
+"""Pytest's exit code when it ran to its end and some tests failed."""
+
+MOST_AGAIN = 3
+"""More failures than this are no accident."""
+
+
 def test(major: int, arguments: list[str]) -> tuple[int, str]:
     """Run the suite on one version; return pytest's exit code and what it printed."""
+    with tempfile.TemporaryDirectory() as cache:
+        options = ["-o", f"cache_dir={cache}"]
+        # A good part of the suite's time is waiting: one process more than there are processors.
+        several = ["--dist", "worksteal", "-n", str((os.cpu_count() or 1) + 1)]
+        code, said = run(major, [*options, *several, *arguments])
+        if code != TESTS_FAILED or len(failures(cache)) > MOST_AGAIN:
+            return code, said
+        print(said)
+        code, said = run(major, [*options, "--last-failed", *arguments])
+        print(f"PostgreSQL {major}: what failed, once more and by itself: {summary(said)}")
+        return code, said
+
+
+def summary(said: str) -> str:
+    """Return the last line of what pytest said."""
+    return (said.strip().splitlines() or ["nothing"])[-1].strip(" =")
+
+
+def failures(cache: str) -> list[str]:
+    """Name the tests that failed, as pytest's cache has them."""
+    path = Path(cache, "v", "cache", "lastfailed")
+    return sorted(json.loads(path.read_text())) if path.exists() else []
+
+
+def run(major: int, arguments: list[str]) -> tuple[int, str]:
+    """Run pytest on one version; return its exit code and what it printed."""
     # "make test" tries for longer.
     environment = {"PYCORTEX_SOAK_SECONDS": "6", "PYCORTEX_PROPERTY_EXAMPLES": "20"} | os.environ
     environment |= {"PYCORTEX_TEST_TIER": "local", "PYCORTEX_TEST_BINDIR": str(bindir(major))}
-    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    pytest = [sys.executable, "-m", "pytest", "-q"]
     pytest += [f"--ignore={path}" for path in ELSEWHERE]
-    # A good part of the suite's time is waiting: one process more than there are processors.
-    pytest += ["--dist", "worksteal", "-n", str((os.cpu_count() or 1) + 1), *arguments]
     done = subprocess.run(
-        pytest,
+        [*pytest, *arguments],
         cwd=ROOT,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -76,8 +112,7 @@ def main() -> None:
         if code:
             failed.append(major)
             print(said)
-        last = said.strip().splitlines()[-1] if said.strip() else f"exit code {code}"
-        print(f"PostgreSQL {major}: {last.strip(' =')}", flush=True)
+        print(f"PostgreSQL {major}: {summary(said)}", flush=True)
     print(f"{len(majors)} versions in {time.monotonic() - start:.0f} s")
     if failed:
         sys.exit(f"failed on PostgreSQL {', '.join(map(str, failed))}")
