@@ -51,6 +51,8 @@ class Worker:
         runner: Runs the bodies; the caller shuts it down.
         kinds: Which kinds to take; all registered ones by default.
         poll_interval: Seconds between two looks into the queue when nothing is heard.
+        drain: Whether to end as soon as nothing waits that it may start, and its bodies are done.
+            What waits for a later time, or for a limit that others use up, is left.
 
     Raises:
         LookupError: A kind without a body.
@@ -58,7 +60,12 @@ class Worker:
     """
 
     def __init__(
-        self, runner: Runner, kinds: Iterable[str] | None = None, *, poll_interval: float = 5.0
+        self,
+        runner: Runner,
+        kinds: Iterable[str] | None = None,
+        *,
+        poll_interval: float = 5.0,
+        drain: bool = False,
     ) -> None:
         if not poll_interval > 0:
             raise ValueError(f"poll_interval is {poll_interval}; give seconds, above 0")
@@ -71,6 +78,7 @@ class Worker:
             runner._place_checked(kind, body)
         self._runner = runner
         self._poll_interval = poll_interval
+        self._drain = drain
         self._wake = threading.Event()
         self._next_look = 0.0
         self._unattended: frozenset[str] = frozenset()
@@ -79,7 +87,9 @@ class Worker:
 
     def run(self, stop: threading.Event) -> None:
         """
-        Work until *stop* is set or the runner shuts down; bodies then still run.
+        Work until *stop* is set, the runner shuts down, or all is drained if that was asked for.
+
+        Bodies may still run then.
 
         Raises:
             psycopg.OperationalError: The database can't be reached at the start.
@@ -137,6 +147,8 @@ class Worker:
             delay = FIRST_DELAY
             for job in claimed:
                 self._take(job)
+            if self._drain and not claimed and free == self._runner.max_workers:
+                return
             if free and time.monotonic() >= self._next_look:
                 self._look_for_unattended()
             if not free or len(claimed) < free:

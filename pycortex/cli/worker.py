@@ -63,6 +63,7 @@ NAME_VARIABLE = "PYCORTEX_WORKER_NAME"
     envvar=NAME_VARIABLE,
     help=f"What operators and --check know it by; also ${NAME_VARIABLE}.",
 )
+@click.option("--drain", is_flag=True, help="End as soon as nothing waits that it may start.")
 @click.option(
     "--check",
     is_flag=True,
@@ -78,6 +79,7 @@ def worker(
     grace: float,
     isolation: str,
     name: str,
+    drain: bool,
     check: bool,
     as_json: bool,
 ) -> None:
@@ -87,6 +89,9 @@ def worker(
     Runs the built-in kinds and those of --app. SIGTERM and Ctrl-C end it: it claims nothing more,
     gives bodies the grace to finish, and marks the rest interrupted. A second signal ends it at
     once.
+
+    With --drain it ends by itself when the queue has nothing that it may start now, for cron and
+    for scripts; what waits for a later time stays. How the jobs went doesn't change the exit code.
 
     \b
     With --check, for health probes, it only asks the database, for 5 seconds at
@@ -119,7 +124,7 @@ def worker(
         ) as runner,
     ):
         say(f"worker {runner.uuid} is ready for {', '.join(wanted)}; Ctrl-C ends it")
-        Worker(runner, wanted).run(stop)
+        Worker(runner, wanted, drain=drain).run(stop)
     if signal.SIGINT in signals:
         click.get_current_context().exit(INTERRUPTED)
 

@@ -222,6 +222,15 @@ def test_writes_a_line_for_each_event_whatever_a_body_raises(
     assert len(log) < 40_000
 
 
+def test_drains_the_queue_and_leaves_with_0(pycortex, committed, app):
+    jobs = [spawn(committed, "greet", '{"name": "Bob"}') for _ in range(5)]
+
+    done = pycortex("worker", "--app", app, "--drain")
+
+    assert done.returncode == 0
+    assert {job_of(committed, job)[0] for job in jobs} == {"succeeded"}
+
+
 def test_leaves_with_3_when_the_database_is_out_of_reach_at_the_start(cli):
     result = cli("--database-url", f"postgresql://127.0.0.1:{free_port()}/x", "worker")
 

@@ -116,6 +116,30 @@ def test_takes_a_job_when_its_time_has_come(work, committed):
     assert job.started_at >= soon
 
 
+def test_ends_by_itself_when_it_has_drained_the_queue(new_runner, committed):
+    """Also of what its bodies spawn; what waits for a later time stays."""
+
+    @pycortex.job("test")
+    def body(progress):
+        if progress.params.get("more"):
+            with progress.connection() as conn:
+                conn.execute("select cortex.spawn_job('test')")
+
+    for more in range(10):
+        sql.spawn_job(committed.conn, "test", params={"more": more})
+    later = sql.spawn_job(
+        committed.conn, "test", run_at=sql.db_now(committed.conn) + timedelta(hours=1)
+    )
+    strange = sql.spawn_job(committed.conn, "strange")
+
+    Worker(new_runner(max_workers=2), drain=True).run(threading.Event())
+
+    jobs = {job.uuid: job.status for job in sql.list_recent(committed.conn)}
+    assert jobs.pop(later.uuid) is JobStatus.QUEUED
+    assert jobs.pop(strange.uuid) is JobStatus.QUEUED
+    assert list(jobs.values()) == [JobStatus.SUCCEEDED] * 19
+
+
 def test_leaves_kinds_without_a_body_in_the_queue(work, committed):
     pycortex.job("test")(lambda progress: 1)
     strange = sql.spawn_job(committed.conn, "strange")
