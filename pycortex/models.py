@@ -18,6 +18,7 @@ __all__ = [
     "JobStatus",
     "KindRules",
     "Maintenance",
+    "Overview",
     "ReportRow",
     "RunnerInfo",
     "RunnerJob",
@@ -146,6 +147,31 @@ class Maintenance:
     purged: int
     cron_runs_purged: int
     runners_purged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """
+    What waits, runs and ended lately, and who is there.
+
+    Attributes:
+        at: The database's time when it was read.
+        ready: Those of the queued that anybody may take now; since when, in *oldest_ready_at*.
+        oldest_heartbeat_at: The last sign of life of the most silent running job.
+    """
+
+    at: datetime
+    queued: int
+    ready: int
+    oldest_ready_at: datetime | None
+    running: int
+    oldest_heartbeat_at: datetime | None
+    succeeded: int
+    failed: int
+    interrupted: int
+    cancelled: int
+    runners_alive: int
+    last_maintenance_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

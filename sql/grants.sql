@@ -10,8 +10,8 @@ declare
     -- pg_cron.
     v_readers constant text[] := array[
         'clock', 'count_recent_with_status', 'cron_entry', 'cron_name', 'db_now', 'find_job',
-        'list_recent', 'list_schedules', 'lock_space', 'metrics', 'report_populate_active', 'rules', 'schema_version',
-        'status_counts'
+        'list_recent', 'list_schedules', 'lock_space', 'metrics', 'overview', 'report_populate_active', 'rules',
+        'schema_version', 'status_counts'
     ];
     v_producers constant text[] := array[
         'cancel_job', 'rerun_job', 'spawn_analyze', 'spawn_job', 'spawn_jobs', 'spawn_reindex',

@@ -617,6 +617,13 @@ CREATE FUNCTION cortex.outwait(id bigint) RETURNS boolean
 
 COMMENT ON FUNCTION cortex.outwait(id bigint) IS 'Waits a moment for whoever has a job''s row.';
 
+CREATE FUNCTION cortex.overview(kind text DEFAULT NULL::text, hours numeric DEFAULT 1) RETURNS TABLE(at timestamp with time zone, queued bigint, ready bigint, oldest_ready_at timestamp with time zone, running bigint, oldest_heartbeat_at timestamp with time zone, succeeded bigint, failed bigint, interrupted bigint, cancelled bigint, runners_alive bigint, last_maintenance_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.overview(kind text, hours numeric) IS 'What waits, runs and ended lately, and who is there: one row, of one kind or of all.';
+
 CREATE FUNCTION cortex.prometheus_labels(kind text, status cortex.job_status) RETURNS text
     LANGUAGE sql IMMUTABLE
     SET search_path TO ''
@@ -2052,6 +2059,12 @@ GRANT ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) TO c
 GRANT ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.outwait(id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.overview(kind text, hours numeric) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.overview(kind text, hours numeric) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.overview(kind text, hours numeric) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.overview(kind text, hours numeric) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.overview(kind text, hours numeric) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.prometheus_labels(kind text, status cortex.job_status) FROM PUBLIC;
 

@@ -98,6 +98,7 @@ ROWS_OF_ROUTINES = {
     "spawn_job": models.Spawned,
     "keep_runner": models.RunnerJob,
     "status_counts": models.StatusCount,
+    "overview": models.Overview,
     "maintain": models.Maintenance,
     "list_schedules": models.Schedule,
     "spawn_scheduled": models.Spawned,

@@ -33,6 +33,7 @@ from pycortex.sql.readers import (
     list_sql_kinds,
     list_waiting,
     metrics,
+    overview,
     schema_version,
     status_counts,
 )
@@ -93,6 +94,7 @@ __all__ = [
     "list_waiting",
     "maintain",
     "metrics",
+    "overview",
     "note_end",
     "open_corpus",
     "open_service",

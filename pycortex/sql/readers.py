@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from pycortex._call import many, maybe, scalar, view, whole
+from pycortex._call import many, maybe, one, scalar, view, whole
 from pycortex.models import (
     Configuration,
     Job,
@@ -17,6 +17,7 @@ from pycortex.models import (
     JobEvent,
     JobStatus,
     KindRules,
+    Overview,
     RunnerInfo,
     Schedule,
     SqlKind,
@@ -39,6 +40,7 @@ __all__ = [
     "list_sql_kinds",
     "list_waiting",
     "metrics",
+    "overview",
     "schema_version",
     "status_counts",
 ]
@@ -113,6 +115,18 @@ def cron_entry(conn: Connection[Any]) -> str:
 def metrics(conn: Connection[Any]) -> str:
     """Return the state of the job system as Prometheus text."""
     return scalar(conn, "metrics", str)
+
+
+def overview(
+    conn: Connection[Any], *, kind: str | None = None, hours: float | Decimal | None = None
+) -> Overview:
+    """
+    Tell what waits, runs and ended in the last *hours*, of one *kind* or of all; and who is there.
+
+    Raises:
+        psycopg.DataError: A window that makes no sense.
+    """
+    return one(conn, "overview", Overview, kind=kind, hours=hours)
 
 
 def list_runners(conn: Connection[Any]) -> list[RunnerInfo]:

@@ -235,6 +235,7 @@ class Caller:
                 "select cortex.count_recent_with_status('failed')",
                 "select jobs from cortex.status_counts()",
                 "select cortex.metrics()",
+                "select ready from cortex.overview()",
                 "select cortex.db_now(), cortex.schema_version(), cortex.cron_entry()",
                 "select alive from cortex.runners",
                 "select kind from cortex.waiting",
