@@ -1,5 +1,6 @@
-"""Every example in README and docs that is marked sql or python runs as it stands."""
+"""Every example in README and docs that is marked sql, python or sh runs as it stands."""
 
+import os
 import re
 import subprocess
 import sys
@@ -42,6 +43,32 @@ def test_python_examples_run(database, example):
 
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
+
+
+PAGES_WITH_COMMANDS = [page for page in PAGES if "```sh\n" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.name)
+def test_commands_of_a_page_run_one_after_the_other(database, tmp_path, page):
+    script = "".join(
+        text for marked, text in BLOCK.findall(page.read_text(encoding="utf-8")) if marked == "sh"
+    )
+
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env={
+            "PYCORTEX_DATABASE_URL": database,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HOME": str(tmp_path),
+        },
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_links_between_the_pages_lead_somewhere():
