@@ -17,16 +17,45 @@ from typing import Any, BinaryIO, cast
 from pycortex import latexml
 from pycortex.latexml import Log
 
-__all__ = ["Document", "Documents", "Unusable", "find"]
+__all__ = ["Beat", "Document", "Documents", "File", "Unusable", "find"]
 
 ENTRY_LIMIT = 2000
 """Bytes of a document's name, as corpus.tasks has it."""
 
 _DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
+Beat = Callable[[], object]
+"""Is called now and then, while something long is read."""
+
 
 class Unusable(Exception):  # noqa: N818 - says what the place is
     """There are no documents to be had in this place; its text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """
+    A document that is a file, which any process of this machine can read.
+
+    Attributes:
+        path: Where it is.
+        inside: The folder that a link must not lead out of; anywhere if left out.
+    """
+
+    path: str
+    inside: str | None = None
+
+    def read(self, beat: Beat | None = None) -> Log:
+        """Read its log. Never raises; what can't be read is an invalid document."""
+        try:
+            if self.inside is not None and not _leads_into(self.path, self.inside):
+                return latexml.invalid("not_a_file", "it is a link that leads out of its folder")
+            if not stat.S_ISREG(os.stat(self.path).st_mode):
+                return latexml.invalid("not_a_file", "it is not a file, but a pipe or a device")
+            with open(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+                return latexml.read(file, beat)
+        except OSError as error:
+            return latexml.invalid("unreadable", f"the file can't be read: {_reason(error)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +65,14 @@ class Document:
 
     Attributes:
         entry: Its path inside the folder or archive.
-        read: Reads its log. Never raises; what can't be read is an invalid document.
+        fetch: Gets what another process needs to read it: the file, or all its bytes; or its log,
+            where that is known already, or takes too much room to be carried.
+        size: Bytes of it, as far as they are known.
     """
 
     entry: str
-    read: Callable[[], Log]
+    fetch: Callable[[Beat | None], File | bytes | Log]
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,71 +81,87 @@ class Documents:
     The documents of one place.
 
     Attributes:
-        total: How many there are.
-        open: Goes through them, in a `with`; each is to be read before the next is taken.
+        total: How many there are; or were, in a folder that changes.
+        open: Goes through them, in a `with`; each is to be fetched before the next is taken.
     """
 
     total: int
     open: Callable[[], AbstractContextManager[Iterator[Document]]]
 
 
-def find(path: str) -> Documents:
+def find(path: str, *, inside: str | None = None) -> Documents:
     """
     Look what documents a folder, or an archive such as a .tar.gz, has.
 
     Every file is one, except those that are hidden or in a hidden folder (a name that starts with a
     dot). Links to files are followed, links to folders are not, and nothing is ever unpacked.
 
+    Args:
+        inside: A folder that the place, and links in it, must not lead out of.
+
     Raises:
-        Unusable: It isn't there, or is neither.
+        Unusable: It isn't there, or is neither; or it lies elsewhere.
     """
     try:
+        if not os.path.isabs(path):
+            path = os.path.join(os.getcwd(), path)
+        if inside is not None and not _leads_into(path, inside):
+            raise Unusable(f"{path} is not in {inside}, where this process reads documents")
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
         raise Unusable(f"there is no folder or archive {path}: {_reason(error)}") from None
     if stat.S_ISDIR(mode):
-        return _folder(path)
+        return _folder(path, inside)
     if stat.S_ISREG(mode):
         return _archive(path)
     raise Unusable(f"{path} is neither a folder nor an archive")
 
 
-def _folder(top: str) -> Documents:
-    found: list[Document] = []
+def _folder(top: str, inside: str | None) -> Documents:
+    @contextmanager
+    def go_through() -> Iterator[Iterator[Document]]:
+        yield _walk(top, inside)
+
+    return Documents(sum(1 for _ in _walk(top, inside)), go_through)
+
+
+def _walk(top: str, inside: str | None) -> Iterator[Document]:
+    """Find the files below a folder, never holding more names than those of one folder."""
+    unread: list[Document] = []
 
     def unreadable(error: OSError) -> None:
         folder = os.fspath(error.filename)
         if folder == top:
             raise Unusable(f"the folder {top} can't be read: {_reason(error)}")
-        entry = _entry(os.path.relpath(folder, top))
         reason = f"the folder can't be read: {_reason(error)}"
-        found.append(Document(entry, lambda: latexml.invalid("unreadable", reason)))
+        unread.append(_known(_entry(_below(top, folder)), latexml.invalid("unreadable", reason)))
 
     for folder, inner, files in os.walk(top, onerror=unreadable):
+        yield from unread
+        unread.clear()
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(files):
             if not name.startswith("."):
                 path = os.path.join(folder, name)
-                found.append(_file(_entry(os.path.relpath(path, top)), path))
-
-    @contextmanager
-    def go_through() -> Iterator[Iterator[Document]]:
-        yield iter(found)
-
-    return Documents(len(found), go_through)
+                yield _file(_entry(_below(top, path)), File(path, inside))
+    yield from unread
 
 
-def _file(entry: str, path: str) -> Document:
-    def read() -> Log:
-        try:
-            if not stat.S_ISREG(os.stat(path).st_mode):
-                return latexml.invalid("not_a_file", "it is not a file, but a pipe or a device")
-            with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-                return latexml.read(file)
-        except OSError as error:
-            return latexml.invalid("unreadable", f"the file can't be read: {_reason(error)}")
+def _below(top: str, path: str) -> str:
+    return path[len(top) :].lstrip("/")
 
-    return Document(entry, read)
+
+def _known(entry: str, log: Log) -> Document:
+    return Document(entry, lambda _: log)
+
+
+def _file(entry: str, file: File) -> Document:
+    return Document(entry, lambda _: file)
+
+
+def _leads_into(path: str, folder: str) -> bool:
+    real, top = os.path.realpath(path), os.path.realpath(folder)
+    return os.path.commonpath([real, top]) == top
 
 
 def _archive(path: str) -> Documents:
@@ -131,10 +179,27 @@ def _archive(path: str) -> Documents:
 
     @contextmanager
     def go_through() -> Iterator[Iterator[Document]]:
-        with closing(tarfile.open(path)) as archive:
-            yield (_member(archive, each) for each in _members(archive) if _is_document(each))
+        try:
+            archive = tarfile.open(path)  # noqa: SIM115 - closed below
+        except _DAMAGED as error:
+            raise Unusable(f"the archive {path} is gone: {_reason(error)}") from None
+        with closing(archive):
+            yield _each_member(archive, path)
 
     return Documents(total, go_through)
+
+
+def _each_member(archive: tarfile.TarFile, path: str) -> Iterator[Document]:
+    members = _members(archive)
+    while True:
+        try:
+            member = next(members, None)
+        except _DAMAGED as error:
+            raise Unusable(f"the archive {path} is damaged: {_reason(error)}") from None
+        if member is None:
+            return
+        if _is_document(member):
+            yield _member(archive, member)
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
@@ -154,7 +219,7 @@ def _is_document(member: tarfile.TarInfo) -> bool:
 def _member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Document:
     name = posixpath.normpath(member.name)
 
-    def read() -> Log:
+    def fetch(beat: Beat | None) -> bytes | Log:
         if name.startswith("/") or name.split("/")[0] == "..":
             return latexml.invalid("not_a_file", "its name leads out of the archive")
         if member.issym() or member.islnk():
@@ -163,11 +228,13 @@ def _member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Document:
             return latexml.invalid("not_a_file", "it is not a file, but a pipe or a device")
         try:
             with cast("BinaryIO", archive.extractfile(member)) as file:
-                return latexml.read(file)
+                if member.size < latexml.WHOLE_LIMIT:
+                    return file.read()
+                return latexml.read(file, beat)
         except _DAMAGED as error:
             return latexml.invalid("unreadable", f"the file can't be read: {_reason(error)}")
 
-    return Document(_entry(name), read)
+    return Document(_entry(name), fetch, member.size)
 
 
 def _entry(name: str) -> str:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from psycopg import Connection
 
 from pycortex import _documents, sql
-from pycortex._copy import copy_messages
+from pycortex._copy import SEVERITIES, Parsed, copy_messages
+from pycortex._parsing import parse_all
 from pycortex.errors import JobFailed
-from pycortex.latexml import Log, Severity, Status
+from pycortex.latexml import Status
 from pycortex.progress import JobProgress
 
 __all__ = ["corpus_import"]
 
-BATCH_DOCUMENTS = 100
-BATCH_MESSAGES = 10_000
+BATCH_DOCUMENTS = 500
+BATCH_BYTES = 4 * 2**20
+
+FOLDER = "PYCORTEX_IMPORT_DIR"
+"""Names the folder that imports of this process are confined to; anywhere if it isn't set."""
 
 
 def corpus_import(progress: JobProgress) -> dict[str, object]:
@@ -44,29 +50,34 @@ def corpus_import(progress: JobProgress) -> dict[str, object]:
     service = _text(progress.params, "service", "latexml", limit=200)
     progress.step(0, None, f"looking for documents in {path}")
     try:
-        documents = _documents.find(path)
+        documents = _documents.find(path, inside=os.environ.get(FOLDER) or None)
+        conn = progress.connection()
+        store = _Store(conn, sql.open_corpus(conn, corpus), sql.open_service(conn, service))
+        with (
+            documents.open() as each,
+            closing(parse_all(each, documents.total, lambda: progress.step(*at))) as all_parsed,
+        ):
+            at = (0, documents.total, "starting")
+            for done, (entry, document) in enumerate(all_parsed):
+                at = (done, max(done, documents.total), f"importing {entry}")
+                progress.step(*at)
+                store.put(entry, document)
     except _documents.Unusable as error:
         raise JobFailed(str(error)) from None
-
-    total = documents.total
-    conn = progress.connection()
-    store = _Store(conn, sql.open_corpus(conn, corpus), sql.open_service(conn, service))
-    with documents.open() as each:
-        for done, document in enumerate(each):
-            progress.step(done, total, f"importing {document.entry}")
-            store.put(document.entry, document.read())
     store.flush()
-    progress.step(total, total, "no documents found" if not total else f"{total} imported")
+    done = store.documents
+    progress.step(done, done, "no documents found" if not done else f"{done} imported")
+    counts = dict(zip(SEVERITIES, store.messages, strict=True))
     return {
         "corpus": corpus,
         "corpus_id": store.corpus_id,
         "service": service,
         "service_id": store.service_id,
-        "documents": store.documents,
+        "documents": done,
         "replaced": store.replaced,
         "cut_off": store.cut_off,
         "statuses": {s.name.lower(): store.statuses[s] for s in Status if s is not Status.TODO},
-        "messages": {s.value: store.messages[s] for s in Severity},
+        "messages": {severity.value: counts[severity] for severity in SEVERITIES},
     }
 
 
@@ -91,18 +102,18 @@ class _Store:
     documents: int = 0
     replaced: int = 0
     cut_off: int = 0
-    statuses: Counter[Status] = field(default_factory=Counter)
-    messages: Counter[Severity] = field(default_factory=Counter)
-    _batch: dict[str, Log] = field(default_factory=dict)
+    statuses: Counter[int] = field(default_factory=Counter)
+    messages: list[int] = field(default_factory=lambda: [0] * len(SEVERITIES))
+    _batch: dict[str, Parsed] = field(default_factory=dict)
     _waiting: int = 0
 
-    def put(self, entry: str, log: Log) -> None:
+    def put(self, entry: str, document: Parsed) -> None:
         """Take one document; of two of the same name in an archive the later one counts."""
         if entry in self._batch:
             self.flush()
-        self._batch[entry] = log
-        self._waiting += len(log.messages)
-        if len(self._batch) >= BATCH_DOCUMENTS or self._waiting >= BATCH_MESSAGES:
+        self._batch[entry] = document
+        self._waiting += document.size
+        if len(self._batch) >= BATCH_DOCUMENTS or self._waiting >= BATCH_BYTES:
             self.flush()
 
     def flush(self) -> None:
@@ -110,34 +121,31 @@ class _Store:
         if not self._batch:
             return
         entries = sorted(self._batch)
+        documents = [self._batch[entry] for entry in entries]
         with self.conn.transaction():
             tasks = sql.put_tasks(
                 self.conn,
                 self.corpus_id,
                 self.service_id,
                 entries,
-                [self._batch[entry].status.value for entry in entries],
+                [document.status for document in documents],
             )
             ids = {task.entry: task.task_id for task in tasks}
-            for severity in Severity:
-                copy_messages(
-                    self.conn,
-                    severity,
-                    (
-                        (ids[entry], message.category, message.what, message.details)
-                        for entry in entries
-                        for message in self._batch[entry].messages
-                        if message.severity is severity
-                    ),
+            for number, severity in enumerate(SEVERITIES):
+                rows = (
+                    (ids[entry], document.rows[number])
+                    for entry, document in zip(entries, documents, strict=True)
                 )
+                copy_messages(self.conn, severity, rows)
             # Last, since it waits for a report that is being counted.
             sql.invalidate_scope(self.conn, self.corpus_id, self.service_id)
 
         self.documents += len(entries)
         self.replaced += sum(not task.created for task in tasks)
-        for log in self._batch.values():
-            self.statuses[log.status] += 1
-            self.cut_off += not log.complete and log.status is not Status.INVALID
-            self.messages.update(message.severity for message in log.messages)
+        for document in documents:
+            self.statuses[document.status] += 1
+            self.cut_off += document.cut_off
+            for number, count in enumerate(document.counts):
+                self.messages[number] += count
         self._batch.clear()
         self._waiting = 0

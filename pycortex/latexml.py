@@ -10,11 +10,25 @@ parentheses, progress, timings) carries no message.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import BinaryIO
 
-__all__ = ["Log", "Message", "Severity", "Status", "clip", "invalid", "lines", "parse", "read"]
+__all__ = [
+    "Log",
+    "Message",
+    "Severity",
+    "Status",
+    "clip",
+    "invalid",
+    "lines",
+    "parse",
+    "parse_whole",
+    "read",
+]
 
 CATEGORY_LIMIT = 100
 WHAT_LIMIT = 200
@@ -22,6 +36,12 @@ DETAILS_LIMIT = 2000
 
 _LINE_LIMIT = 32 * 1024
 """Bytes of a line that are looked at; more than the details can hold, whatever the characters."""
+
+_ROOM = 4 * DETAILS_LIMIT
+"""Bytes of details that are looked at."""
+
+WHOLE_LIMIT = 4 * 2**20
+"""Bytes of a log that is parsed in one go; a longer one is parsed line by line, as it is read."""
 
 
 class Severity(enum.StrEnum):
@@ -95,6 +115,8 @@ _NOTES = (
 )
 _ENDS = (b"Conversion complete", b"Conversion failed")
 _BOM = b"\xef\xbb\xbf"
+_MARGIN = re.compile(rb"\n(?:Info|Warning|Error|Fatal):(?=\S)")
+_TABBED = re.compile(rb"(?:\t[^\r\n]*\n)*")
 
 
 def clip(text: str, limit: int) -> str:
@@ -108,6 +130,10 @@ def lines(file: BinaryIO) -> Iterator[bytes]:
 
     However long a line is, only so much of it is ever held.
     """
+    return _clip_lines(file)
+
+
+def _clip_lines(file: BinaryIO | _Resumed) -> Iterator[bytes]:
     first = True
     while line := file.readline(_LINE_LIMIT):
         rest = line
@@ -118,14 +144,20 @@ def lines(file: BinaryIO) -> Iterator[bytes]:
         yield line.rstrip(b"\r\n")
 
 
-def read(file: BinaryIO) -> Log:
+def read(file: BinaryIO, beat: Callable[[], object] | None = None) -> Log:
     """
-    Parse the log in *file*.
+    Parse the log in *file*, of which never more than WHOLE_LIMIT is held.
+
+    Args:
+        beat: Called now and then while a long one is read.
 
     Raises:
         OSError: The file can't be read.
     """
-    return parse(lines(file))
+    head = file.read(WHOLE_LIMIT)
+    if len(head) < WHOLE_LIMIT:
+        return parse_whole(head)
+    return parse(_clip_lines(_Resumed(head, file, beat or bool)))
 
 
 def parse(source: Iterable[bytes]) -> Log:
@@ -174,6 +206,59 @@ def parse(source: Iterable[bytes]) -> Log:
     return Log(worst, tuple(messages), complete)
 
 
+def parse_whole(data: bytes) -> Log:
+    """
+    Parse a log that is all there; what parse makes of its lines, several times as fast.
+
+    Most of a log says nothing: it goes from message to message and looks at little between them.
+    """
+    start = len(_BOM) if data.startswith(_BOM) else 0
+    places = [place.start() + 1 for place in _MARGIN.finditer(data, start)]
+    if data.startswith(tuple(_MARGINS), start) and _MARGIN.match(b"\n" + data[start : start + 16]):
+        places.insert(0, start)
+    messages: list[Message] = []
+    known = data.find(b"(LaTeXML version ", start, _line_end(data, start)) >= 0
+    for place, end in pairwise([*places, len(data)]):
+        line = data[place : _line_end(data, place)].rstrip(b"\r\n")
+        colon = line.index(b":") + 1
+        draft = _Draft(_MARGINS[line[:colon]], line[colon:])
+        known = known or draft.well_formed
+        _fill(draft, data, data.find(b"\n", place, end) + 1, end)
+        messages.append(draft.message())
+    complete = any(
+        data.startswith(mark, start) or data.find(b"\n" + mark, start) >= 0 for mark in _ENDS
+    )
+    if not (known or complete):  # notes may still tell; rare enough to look at every line
+        return parse(lines(io.BytesIO(data)))
+    worst = min((_STATUS[message.severity] for message in messages), default=Status.NO_PROBLEM)
+    return Log(worst, tuple(messages), complete)
+
+
+def _line_end(data: bytes, place: int) -> int:
+    """Say where the line at *place* ends, or where it is cut."""
+    end = data.find(b"\n", place, place + _LINE_LIMIT)
+    return end if end >= 0 else place + _LINE_LIMIT
+
+
+def _fill(draft: _Draft, data: bytes, place: int, end: int) -> None:
+    """Give a message the lines that follow it, those from *place* to *end*."""
+    if not place:
+        return
+    tabbed = _TABBED.match(data, place, min(end, place + draft.room))
+    if tabbed and tabbed.end() > place:
+        draft.add(data[place + 1 : tabbed.end() - 1].replace(b"\n\t", b"\n"))
+        place = tabbed.end()
+    while place < end and not draft.full:
+        line = data[place : min(_line_end(data, place), end)].rstrip(b"\r\n")
+        if line.startswith(b"\t"):
+            draft.add(line[1:])
+        elif _is_note(line) or line.startswith(_ENDS):
+            return
+        else:
+            draft.hold(line)
+        place = (data.find(b"\n", place, end) + 1) or end
+
+
 def invalid(what: str, reason: str) -> Log:
     """Return what stands for a document whose log can't be used, with the *reason* in words."""
     message = Message(
@@ -205,7 +290,7 @@ class _Draft:
         self._what, rest = _first_word(rest)
         self._details = [rest.strip()]
         self._held: list[bytes] = []
-        self._room = 4 * DETAILS_LIMIT - len(rest)
+        self.room = _ROOM - len(rest)
         self.well_formed = bool(colon) and not any(byte in b" \t" for byte in category)
 
     def add(self, line: bytes) -> None:
@@ -216,9 +301,14 @@ class _Draft:
 
     def hold(self, line: bytes) -> None:
         """Keep a line that belongs here only if details go on after it."""
-        if self._room >= 0:
+        if self.room >= 0:
             self._held.append(line)
-            self._room -= len(line)
+            self.room -= len(line)
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing that follows can change it."""
+        return self.room < 0 and not self._held
 
     def message(self) -> Message:
         """Return the message as far as it was told."""
@@ -235,3 +325,24 @@ def _first_word(text: bytes) -> tuple[bytes, bytes]:
     blank, tab = text.find(b" "), text.find(b"\t")
     end = min((place for place in (blank, tab) if place >= 0), default=len(text))
     return text[:end], text[end:]
+
+
+class _Resumed:
+    """A file of which the beginning was read already."""
+
+    def __init__(self, head: bytes, rest: BinaryIO, beat: Callable[[], object]) -> None:
+        self._head = io.BytesIO(head)
+        self._rest = rest
+        self._beat = beat
+        self._until_beat = WHOLE_LIMIT
+
+    def readline(self, limit: int) -> bytes:
+        """Read a line, or the first *limit* bytes of it."""
+        line = self._head.readline(limit)
+        if not line.endswith(b"\n") and len(line) < limit:
+            line += self._rest.readline(limit - len(line))
+        self._until_beat -= len(line)
+        if self._until_beat < 0:
+            self._until_beat = WHOLE_LIMIT
+            self._beat()
+        return line

@@ -13,6 +13,7 @@ import pytest
 
 from pycortex import _documents
 from pycortex._documents import Unusable
+from pycortex._parser import log_of
 from pycortex.latexml import Status
 
 LOG = b"latexml (LaTeXML version 0.8.7) processing x.tex\nConversion complete\n"
@@ -21,14 +22,14 @@ LOG = b"latexml (LaTeXML version 0.8.7) processing x.tex\nConversion complete\n"
 def read_all(path: Path | str) -> dict[str, Status]:
     documents = _documents.find(str(path))
     with documents.open() as each:
-        found = [(document.entry, document.read().status) for document in each]
+        found = [(document.entry, log_of(document.fetch(None)).status) for document in each]
     assert len(found) == documents.total
     return dict(found)
 
 
 def reasons(path: Path) -> dict[str, str]:
     with _documents.find(str(path)).open() as each:
-        logs = [(document.entry, document.read()) for document in each]
+        logs = [(document.entry, log_of(document.fetch(None))) for document in each]
     return {entry: log.messages[0].details for entry, log in logs if log.status is Status.INVALID}
 
 
