@@ -141,8 +141,15 @@ class Bodies:
                 self._changed.wait(min(left, 0.2))  # the deadline may be moved
 
     def end(self, seconds: Callable[[], float]) -> None:
-        """Start nothing more; end the bodies that can be ended in so many seconds, and wait."""
+        """
+        Start nothing more; end the bodies that can be ended in so many seconds, and wait.
+
+        Others hear that the grace is about to be over, if they ask for it.
+        """
         self._ending = True
+        for ticket in tuple(self._tickets.values()):
+            if ticket.progress is not None:
+                ticket.progress._last_call.set()
         until = float("inf")
         with self._changed:
             while time.monotonic() < until and (carriers := self._mortal()):

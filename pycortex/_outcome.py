@@ -107,7 +107,7 @@ def raised(error: BaseException) -> Outcome:
         case JobCancelled() as cancelled:
             return Outcome(JobStatus.CANCELLED, _reason(cancelled, "cancelled"))
         case JobFailed() as failed:
-            return Outcome(JobStatus.FAILED, _reason(failed, "failed without a reason"))
+            return _failed_with(_reason(failed, "failed without a reason"), failed.result)
     return _failed(describe(error), error)
 
 
@@ -130,6 +130,16 @@ def _members(error: BaseException) -> list[BaseException]:
 
 def _failed(message: str, error: BaseException) -> Outcome:
     return Outcome(JobStatus.FAILED, message, error=error, cut_off=_ended_from_outside(error))
+
+
+def _failed_with(reason: str, result: Any) -> Outcome:
+    """Keep what a body that failed gives as its result; the reason matters more."""
+    if result is None:
+        return Outcome(JobStatus.FAILED, reason)
+    kept = returned(result)
+    if kept.status is JobStatus.SUCCEEDED:
+        return replace(kept, status=JobStatus.FAILED, message=reason)
+    return replace(kept, message=fit(f"{reason}; {kept.message}"))
 
 
 def _reason(error: BaseException, default: str) -> str:

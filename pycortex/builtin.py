@@ -57,13 +57,13 @@ def refresh_reports(progress: JobProgress) -> dict[str, object]:
 
 
 @job("reindex")
-def reindex(progress: JobProgress) -> dict[str, list[str]]:
+def reindex(progress: JobProgress) -> dict[str, Any]:
     """Rebuild the indexes of the tables in the params online; see pycortex._maintenance."""
     return _maintenance.maintain(progress, _maintenance.REINDEX)
 
 
 @job("analyze")
-def analyze(progress: JobProgress) -> dict[str, list[str]]:
+def analyze(progress: JobProgress) -> dict[str, Any]:
     """Refresh the planner's statistics of the tables in the params."""
     return _maintenance.maintain(progress, _maintenance.ANALYZE)
 

@@ -42,7 +42,17 @@ class ExecutorBroken(RuntimeError):  # noqa: N818 - an outcome, named as such
 
 
 class JobFailed(Exception):  # noqa: N818
-    """Raised by a body to end its job failed, with this reason and no traceback in the log."""
+    """
+    Raised by a body to end its job failed, with this reason and no traceback in the log.
+
+    Args:
+        result: What was done all the same; kept as the job's result, by the rules of one that a
+            body returns.
+    """
+
+    def __init__(self, *reason: object, result: object = None) -> None:
+        super().__init__(*reason)
+        self.result = result
 
 
 class JobCancelled(BaseException):

@@ -18,6 +18,7 @@ __all__ = [
     "JobStatus",
     "KindRules",
     "Maintenance",
+    "MaintenancePlan",
     "Overview",
     "ReportRow",
     "RunnerInfo",
@@ -172,6 +173,29 @@ class Overview:
     cancelled: int
     runners_alive: int
     last_maintenance_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenancePlan:
+    """
+    What a reindex or analyze of one table would do, as maintenance_plan tells it.
+
+    Attributes:
+        indexes: One object per index: index, bytes, state.
+        in_the_way: Sessions that it would wait for.
+        plan: In words.
+    """
+
+    table_name: str
+    partition_of: str | None
+    table_bytes: int
+    index_bytes: int
+    indexes: list[dict[str, Any]]
+    last_analyzed_at: datetime | None
+    live_rows: int
+    modified_rows: int
+    in_the_way: list[str]
+    plan: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ class JobProgress:
         self._sent_at = float("-inf")
         self._trouble = False
         self._closed = False
+        self._last_call = threading.Event()
         self._writing = threading.Lock()
         self._parents: list[Any] = []
         part_at_fork(self)

@@ -10,7 +10,7 @@ declare
     -- pg_cron.
     v_readers constant text[] := array[
         'clock', 'count_recent_with_status', 'cron_entry', 'cron_name', 'db_now', 'find_job',
-        'list_recent', 'list_schedules', 'lock_space', 'metrics', 'overview', 'report_populate_active', 'rules',
+        'list_recent', 'list_schedules', 'lock_space', 'maintenance_plan', 'metrics', 'overview', 'report_populate_active', 'rules',
         'schema_version', 'status_counts'
     ];
     v_producers constant text[] := array[
@@ -19,9 +19,9 @@ declare
     ];
     v_runners constant text[] := array[
         'attach_backend', 'attach_session', 'begin_body', 'claim_jobs', 'end_body', 'fail_body',
-        'finish_job', 'keep_runner', 'kinds_to_work', 'lost_bodies', 'maintain', 'note_end',
+        'finish_job', 'keep_runner', 'kinds_to_work', 'lost_bodies', 'maintain', 'maintenance_key', 'note_end',
         'purge_cron_runs', 'refused_commit', 'register_runner', 'retire_runner', 'run_analyze', 'run_populate_report',
-        'run_refresh_reports', 'set_running', 'settle_bodies', 'sql_body', 'step', 'work'
+        'run_refresh_reports', 'set_running', 'settle_bodies', 'sql_body', 'step', 'table_indexes', 'work'
     ];
     v_admins constant text[] := array[
         'configure', 'configure_kind', 'interrupt_orphans', 'purge_jobs', 'put_cron_entry',

@@ -52,6 +52,22 @@ CREATE TYPE cortex.verdict AS ENUM (
 
 COMMENT ON TYPE cortex.verdict IS 'What a job hears when it steps: go on, wind down because somebody asked, or stop: the job is no longer yours.';
 
+CREATE FUNCTION corpus.apply_changes(run integer) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    SET max_parallel_workers_per_gather TO '0'
+    SET jit TO 'off'
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION corpus.apply_changes(run integer) IS 'Brings what a run has kept up to date; says whether it could.';
+
+CREATE FUNCTION corpus.begin_run(corpus_id integer, service_id integer, severity text, keeps boolean DEFAULT false, OUT run integer, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.begin_run(corpus_id integer, service_id integer, severity text, keeps boolean, OUT run integer, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint) IS 'Begins to count a slice of the reports in ranges of its tasks.';
+
 CREATE FUNCTION corpus.check_documents(entries text[], statuses integer[]) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path TO ''
@@ -65,6 +81,60 @@ CREATE FUNCTION corpus.check_name(name text) RETURNS void
     AS $$ … $$;
 
 COMMENT ON FUNCTION corpus.check_name(name text) IS 'Raises unless this can be the name of a corpus or a service.';
+
+CREATE FUNCTION corpus.clear_runs(batch_size integer DEFAULT 20000) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.clear_runs(batch_size integer) IS 'Clears away what counts of reports left that nobody needs any more; returns how many rows.';
+
+CREATE FUNCTION corpus.count_range(run integer, first_task bigint, last_task bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.count_range(run integer, first_task bigint, last_task bigint) IS 'Counts one range of the tasks of a run.';
+
+CREATE FUNCTION corpus.count_tasks(corpus_id integer, service_id integer, severity text, first_task bigint, last_task bigint, dense boolean) RETURNS TABLE(grain corpus.grain, category text, what text, task_count bigint, message_count bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    SET enable_sort TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET hash_mem_multiplier TO '8'
+    SET max_parallel_workers_per_gather TO '0'
+    SET jit TO 'off'
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION corpus.count_tasks(corpus_id integer, service_id integer, severity text, first_task bigint, last_task bigint, dense boolean) IS 'Counts the messages of one severity over a range of tasks.';
+
+CREATE FUNCTION corpus.drop_run(run integer) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.drop_run(run integer) IS 'Gives up a run that counts a slice of the reports.';
+
+CREATE FUNCTION corpus.drop_slice(corpus_id integer, service_id integer, severity text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.drop_slice(corpus_id integer, service_id integer, severity text) IS 'Drops the cached rows of one slice of the reports; returns how many.';
+
+CREATE FUNCTION corpus.finish_run(run integer) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.finish_run(run integer) IS 'Publishes the counts of a run; returns the rows of the slice.';
+
+CREATE FUNCTION corpus.forget_grains(corpus_id integer, service_id integer) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.forget_grains(corpus_id integer, service_id integer) IS 'Gives up what is kept of the tasks of a corpus and service; returns of how many slices.';
 
 CREATE FUNCTION corpus.invalidate_all() RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -80,12 +150,49 @@ CREATE FUNCTION corpus.invalidate_scope(corpus_id integer, service_id integer) R
 
 COMMENT ON FUNCTION corpus.invalidate_scope(corpus_id integer, service_id integer) IS 'Drops the cached reports of one corpus and service; returns how many rows.';
 
+CREATE FUNCTION corpus.is_watched(severity text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.is_watched(severity text) IS 'Whether changes of messages of this severity are noted task by task.';
+
+CREATE FUNCTION corpus.keep_range(run integer, first_task bigint, last_task bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    SET max_parallel_workers_per_gather TO '0'
+    SET jit TO 'off'
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION corpus.keep_range(run integer, first_task bigint, last_task bigint) IS 'Notes what each task of a range adds to the counts of a run.';
+
 CREATE FUNCTION corpus.lock_slice(corpus_id integer, service_id integer, severity text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
 COMMENT ON FUNCTION corpus.lock_slice(corpus_id integer, service_id integer, severity text) IS 'Holds one slice of the report cache, or with severity null all five of a corpus and service, until the transaction ends.';
+
+CREATE FUNCTION corpus.note_all(severity text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.note_all(severity text) IS 'Notes that anything may have changed for reports of a severity.';
+
+CREATE FUNCTION corpus.note_messages() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.note_messages() IS 'Trigger: notes of which tasks messages came, went or changed.';
+
+CREATE FUNCTION corpus.note_tasks() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.note_tasks() IS 'Trigger: notes which tasks left a slice of the reports or came into one.';
 
 CREATE FUNCTION corpus.open_corpus(name text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -104,23 +211,64 @@ COMMENT ON FUNCTION corpus.open_service(name text) IS 'Returns the id of the ser
 CREATE FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
-    AS $_$ … $_$;
+    AS $$ … $$;
 
-COMMENT ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) IS 'Counts one slice of the reports anew and replaces it in one go; returns the rows written.';
+COMMENT ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) IS 'Counts one slice of the reports anew and replaces it in one go; returns the rows of it.';
 
-CREATE FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) RETURNS TABLE(entry text, task_id bigint, created boolean)
+CREATE FUNCTION corpus.put_seen(corpus_id integer, service_id integer, severity text, seen pg_snapshot, seen_by xid8, seen_upto bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
+COMMENT ON FUNCTION corpus.put_seen(corpus_id integer, service_id integer, severity text, seen pg_snapshot, seen_by xid8, seen_upto bigint) IS 'Notes what the cached rows of a slice of the reports have seen of the changes.';
+
+CREATE FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) RETURNS TABLE(entry text, task_id bigint, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_seqscan TO 'off'
+    AS $$ … $$;
+
 COMMENT ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) IS 'Stores documents with their statuses, new ones and ones that are there, without messages; returns the task of each.';
 
-CREATE FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) RETURNS TABLE(grain corpus.grain, category text, what text, task_count bigint, message_count bigint, computed_at timestamp with time zone)
+CREATE FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) RETURNS TABLE(grain corpus.grain, category text, what text, task_count bigint, message_count bigint, computed_at timestamp with time zone, stale boolean)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
 COMMENT ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) IS 'The cached counts of one corpus, service and severity: total, categories, and what is in each; empty when they were not populated.';
+
+CREATE TABLE corpus.run (
+    id integer NOT NULL,
+    corpus_id integer NOT NULL,
+    service_id integer NOT NULL,
+    severity text NOT NULL,
+    keeps boolean NOT NULL,
+    state text DEFAULT 'counting'::text NOT NULL,
+    tasks bigint NOT NULL,
+    first_task bigint,
+    last_task bigint,
+    seen pg_snapshot NOT NULL,
+    seen_by xid8,
+    seen_upto bigint,
+    started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT run_state_is_known CHECK ((state = ANY (ARRAY['counting'::text, 'kept'::text, 'dropped'::text])))
+);
+
+COMMENT ON TABLE corpus.run IS 'Counts of a slice that are under way, range by range of its tasks; and of one that is done, what it kept. Private.';
+
+COMMENT ON COLUMN corpus.run.keeps IS 'Whether what each task adds is kept in corpus.kept_task.';
+
+COMMENT ON COLUMN corpus.run.state IS 'counting; kept: its kept rows are what the slice is refreshed from; dropped: to be cleared away.';
+
+COMMENT ON COLUMN corpus.run.seen IS 'As in corpus.slice: what was there before its first range.';
+
+CREATE FUNCTION corpus.require_run(run integer) RETURNS corpus.run
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.require_run(run integer) IS 'The run of this number, or an error if it is not counting.';
 
 CREATE FUNCTION corpus.require_scope(corpus_id integer, service_id integer) RETURNS void
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -136,12 +284,47 @@ CREATE FUNCTION corpus.require_slice(corpus_id integer, service_id integer, seve
 
 COMMENT ON FUNCTION corpus.require_slice(corpus_id integer, service_id integer, severity text) IS 'Raises unless there are such a corpus and service, and severity is one.';
 
+CREATE FUNCTION corpus.seen_now(severity text, OUT seen pg_snapshot, OUT seen_by xid8, OUT seen_upto bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.seen_now(severity text, OUT seen pg_snapshot, OUT seen_by xid8, OUT seen_upto bigint) IS 'What can be seen of the changes at this moment.';
+
+CREATE FUNCTION corpus.severities() RETURNS TABLE(severity text, lowest integer, highest integer)
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.severities() IS 'The severities and the statuses of the tasks that each takes.';
+
 CREATE FUNCTION corpus.severity_log(severity text) RETURNS regclass
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
 COMMENT ON FUNCTION corpus.severity_log(severity text) IS 'The table that holds the messages of a severity: info, warning, error, fatal or invalid.';
+
+CREATE FUNCTION corpus.show_counts(run integer) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.show_counts(run integer) IS 'Makes the cached rows of a slice those of a run; returns how many.';
+
+CREATE FUNCTION corpus.slice_is_stale(corpus_id integer, service_id integer, severity text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.slice_is_stale(corpus_id integer, service_id integer, severity text) IS 'Whether data changed since a slice of the reports was counted; null when it is not counted.';
+
+CREATE FUNCTION corpus.slice_tasks(corpus_id integer, service_id integer, severity text, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint, OUT dense boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.slice_tasks(corpus_id integer, service_id integer, severity text, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint, OUT dense boolean) IS 'How many tasks a slice of the reports has, and where.';
 
 CREATE FUNCTION cortex.abandoned_jobs(candidates bigint[]) RETURNS TABLE(id bigint, updated_at timestamp with time zone, reason text)
     LANGUAGE sql STABLE ROWS 1
@@ -489,6 +672,13 @@ CREATE FUNCTION cortex.hold_step(job uuid, current bigint, total bigint, attempt
 
 COMMENT ON FUNCTION cortex.hold_step(job uuid, current bigint, total bigint, attempt integer) IS 'Keeps the step of a body that does not commit, until its end.';
 
+CREATE FUNCTION cortex.in_the_way(relation oid, snapshots boolean) RETURNS text[]
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.in_the_way(relation oid, snapshots boolean) IS 'Sessions that a reindex or analyze of a table would wait for.';
+
 CREATE FUNCTION cortex.in_words(span interval) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -580,6 +770,27 @@ CREATE FUNCTION cortex.maintain() RETURNS TABLE(ran boolean, stale integer, over
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.maintain() IS 'Closes stale, overdue and orphaned jobs, purges old ones, and notes that it ran.';
+
+CREATE FUNCTION cortex.maintenance_key(relation oid) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.maintenance_key(relation oid) IS 'Second key of the advisory lock on a table that is being reindexed or analyzed.';
+
+CREATE FUNCTION cortex.maintenance_limits(lock_timeout interval, statement_timeout interval) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.maintenance_limits(lock_timeout interval, statement_timeout interval) IS 'The limits of a maintenance job as params.';
+
+CREATE FUNCTION cortex.maintenance_plan(kind text, tables text[] DEFAULT NULL::text[]) RETURNS TABLE(table_name text, partition_of text, table_bytes bigint, index_bytes bigint, indexes jsonb, last_analyzed_at timestamp with time zone, live_rows bigint, modified_rows bigint, in_the_way text[], plan text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.maintenance_plan(kind text, tables text[]) IS 'What a reindex or analyze of the named tables, or of the usual ones, would do now, and why.';
 
 CREATE FUNCTION cortex.maintenance_tables() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -904,12 +1115,12 @@ CREATE FUNCTION cortex.silent_jobs(candidates bigint[], older_than interval) RET
 
 COMMENT ON FUNCTION cortex.silent_jobs(candidates bigint[], older_than interval) IS 'Those of the given jobs that have been silent for too long.';
 
-CREATE FUNCTION cortex.spawn_analyze(actor text DEFAULT ''::text, tables text[] DEFAULT NULL::text[]) RETURNS TABLE(uuid uuid, created boolean)
+CREATE FUNCTION cortex.spawn_analyze(actor text DEFAULT ''::text, tables text[] DEFAULT NULL::text[], lock_timeout interval DEFAULT NULL::interval, statement_timeout interval DEFAULT NULL::interval) RETURNS TABLE(uuid uuid, created boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) IS 'Queues an ANALYZE of the named tables, or of the usual ones.';
+COMMENT ON FUNCTION cortex.spawn_analyze(actor text, tables text[], lock_timeout interval, statement_timeout interval) IS 'Queues an ANALYZE of the named tables, or of the usual ones; limits of each wait for a lock (60 s if left out) and of each statement (none if left out), 0 for none.';
 
 CREATE FUNCTION cortex.spawn_job(kind text, actor text DEFAULT ''::text, params jsonb DEFAULT '{}'::jsonb, debounce_scope jsonb DEFAULT NULL::jsonb, debounce_on cortex.debounce_mode DEFAULT 'active'::cortex.debounce_mode, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT 0, runner uuid DEFAULT NULL::uuid) RETURNS TABLE(uuid uuid, created boolean)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -925,12 +1136,12 @@ CREATE FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text DEFAULT 
 
 COMMENT ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, priority integer) IS 'Queues one job for each of these params.';
 
-CREATE FUNCTION cortex.spawn_reindex(actor text DEFAULT ''::text, tables text[] DEFAULT NULL::text[]) RETURNS TABLE(uuid uuid, created boolean)
+CREATE FUNCTION cortex.spawn_reindex(actor text DEFAULT ''::text, tables text[] DEFAULT NULL::text[], lock_timeout interval DEFAULT NULL::interval, statement_timeout interval DEFAULT NULL::interval) RETURNS TABLE(uuid uuid, created boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) IS 'Queues an online rebuild of the indexes of the named tables, or of the usual ones.';
+COMMENT ON FUNCTION cortex.spawn_reindex(actor text, tables text[], lock_timeout interval, statement_timeout interval) IS 'Queues an online rebuild of the indexes of the named tables, or of the usual ones; limits of each wait for a lock (60 s if left out) and of each statement (none if left out), 0 for none.';
 
 CREATE FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text DEFAULT ''::text) RETURNS TABLE(uuid uuid, created boolean)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -982,6 +1193,13 @@ CREATE FUNCTION cortex.step(job uuid, current bigint, total bigint DEFAULT NULL:
 
 COMMENT ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) IS 'Records progress and the heartbeat of a running job; says whether to go on.';
 
+CREATE FUNCTION cortex.table_indexes(relation oid) RETURNS TABLE(index_id oid, index_name text, bytes bigint, state text)
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION cortex.table_indexes(relation oid) IS 'The indexes of a table and its TOAST table, with their sizes and whether they are valid, invalid, dead or left over.';
+
 CREATE FUNCTION cortex.take_cron_entry(entry text, command text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -1023,6 +1241,33 @@ CREATE PROCEDURE cortex.work(IN max_jobs integer DEFAULT 1)
 
 COMMENT ON PROCEDURE cortex.work(IN max_jobs integer) IS 'Claims and runs jobs whose kind has a body inside the database.';
 
+CREATE TABLE corpus.change (
+    id bigint NOT NULL,
+    severity text NOT NULL,
+    task_id bigint,
+    corpus_id integer,
+    service_id integer,
+    txid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    CONSTRAINT change_scope_is_whole CHECK (((corpus_id IS NULL) = (service_id IS NULL)))
+);
+
+COMMENT ON TABLE corpus.change IS 'What changed under the reports, until every slice has seen it; only ever inserted into. Private: written by triggers on the tasks and the messages.';
+
+COMMENT ON COLUMN corpus.change.task_id IS 'A task whose messages of this severity, or whose place in a slice, changed. Null: any task may have.';
+
+COMMENT ON COLUMN corpus.change.corpus_id IS 'Whose slices are concerned; null: those that the task is in now.';
+
+COMMENT ON COLUMN corpus.change.txid IS 'The transaction that made the change, to be compared with what a count has seen.';
+
+ALTER TABLE corpus.change ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.change_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE corpus.corpora (
     id integer NOT NULL,
     name text NOT NULL,
@@ -1034,6 +1279,23 @@ COMMENT ON TABLE corpus.corpora IS 'Collections of documents.';
 
 ALTER TABLE corpus.corpora ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME corpus.corpora_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE corpus.grain_name (
+    id integer NOT NULL,
+    category text,
+    what text
+);
+
+COMMENT ON TABLE corpus.grain_name IS 'Each pair of names that kept rows mention, by number. Private; names that nobody mentions stay.';
+
+ALTER TABLE corpus.grain_name ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.grain_name_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -1061,6 +1323,30 @@ ALTER TABLE corpus.historical_tasks ALTER COLUMN id ADD GENERATED ALWAYS AS IDEN
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE corpus.kept_count (
+    run integer NOT NULL,
+    grain corpus.grain NOT NULL,
+    category text,
+    what text,
+    task_count bigint NOT NULL,
+    message_count bigint NOT NULL
+);
+
+COMMENT ON TABLE corpus.kept_count IS 'The sums of what the tasks of a run add. Private.';
+
+CREATE TABLE corpus.kept_task (
+    run integer NOT NULL,
+    task_id bigint NOT NULL,
+    names integer[] NOT NULL,
+    messages integer[]
+);
+
+COMMENT ON TABLE corpus.kept_task IS 'What each task adds to the counts of a run. Private.';
+
+COMMENT ON COLUMN corpus.kept_task.names IS 'Numbers in corpus.grain_name, each once.';
+
+COMMENT ON COLUMN corpus.kept_task.messages IS 'How many messages of each name; null: one of each.';
 
 CREATE TABLE corpus.log_errors (
     id bigint NOT NULL,
@@ -1172,6 +1458,17 @@ ALTER TABLE corpus.log_warnings ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     CACHE 1
 );
 
+CREATE TABLE corpus.part (
+    run integer NOT NULL,
+    grain corpus.grain NOT NULL,
+    category text,
+    what text,
+    task_count bigint NOT NULL,
+    message_count bigint NOT NULL
+);
+
+COMMENT ON TABLE corpus.part IS 'The counts of ranges of tasks of a run, until they are summed. Private.';
+
 CREATE TABLE corpus.report_grain_cache (
     id bigint NOT NULL,
     corpus_id integer NOT NULL,
@@ -1207,6 +1504,15 @@ ALTER TABLE corpus.report_grain_cache ALTER COLUMN id ADD GENERATED ALWAYS AS ID
     CACHE 1
 );
 
+ALTER TABLE corpus.run ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME corpus.run_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE corpus.services (
     id integer NOT NULL,
     name text NOT NULL,
@@ -1224,6 +1530,24 @@ ALTER TABLE corpus.services ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE corpus.slice (
+    corpus_id integer NOT NULL,
+    service_id integer NOT NULL,
+    severity text NOT NULL,
+    seen pg_snapshot,
+    seen_by xid8,
+    seen_upto bigint,
+    stale boolean DEFAULT false NOT NULL
+);
+
+COMMENT ON TABLE corpus.slice IS 'What the cached rows of a slice have seen of the changes. Private.';
+
+COMMENT ON COLUMN corpus.slice.seen IS 'Changes of the transactions that are visible in it are counted; null: nobody knows which are.';
+
+COMMENT ON COLUMN corpus.slice.seen_by IS 'The transaction that counted: of its own changes those up to seen_upto are counted.';
+
+COMMENT ON COLUMN corpus.slice.stale IS 'Whether it is known to be older than the data, whatever the changes say.';
 
 CREATE TABLE corpus.tasks (
     id bigint NOT NULL,
@@ -1652,8 +1976,14 @@ ALTER TABLE ONLY corpus.corpora
 ALTER TABLE ONLY corpus.corpora
     ADD CONSTRAINT corpora_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY corpus.grain_name
+    ADD CONSTRAINT grain_name_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY corpus.historical_tasks
     ADD CONSTRAINT historical_tasks_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.kept_task
+    ADD CONSTRAINT kept_task_pkey PRIMARY KEY (run, task_id);
 
 ALTER TABLE ONLY corpus.log_errors
     ADD CONSTRAINT log_errors_pkey PRIMARY KEY (id);
@@ -1673,11 +2003,17 @@ ALTER TABLE ONLY corpus.log_warnings
 ALTER TABLE ONLY corpus.report_grain_cache
     ADD CONSTRAINT report_grain_cache_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY corpus.run
+    ADD CONSTRAINT run_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY corpus.services
     ADD CONSTRAINT services_name_key UNIQUE (name);
 
 ALTER TABLE ONLY corpus.services
     ADD CONSTRAINT services_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY corpus.slice
+    ADD CONSTRAINT slice_pkey PRIMARY KEY (corpus_id, service_id, severity);
 
 ALTER TABLE ONLY corpus.tasks
     ADD CONSTRAINT tasks_entry_key UNIQUE (corpus_id, service_id, entry);
@@ -1729,9 +2065,21 @@ ALTER TABLE ONLY cortex.upkeep
 ALTER TABLE ONLY cortex.yoyo_lock
     ADD CONSTRAINT yoyo_lock_pkey PRIMARY KEY (locked);
 
+CREATE INDEX change_severity_idx ON corpus.change USING btree (severity, txid);
+
+COMMENT ON INDEX corpus.change_severity_idx IS 'corpus.slice_is_stale, corpus.apply_changes: the changes after a snapshot; corpus.note_all.';
+
+CREATE UNIQUE INDEX grain_name_key ON corpus.grain_name USING btree (((category IS NULL)), COALESCE(category, ''::text), ((what IS NULL)), COALESCE(what, ''::text));
+
+COMMENT ON INDEX corpus.grain_name_key IS 'corpus.keep_range, corpus.apply_changes: the number of a pair of names.';
+
 CREATE INDEX historical_tasks_task_idx ON corpus.historical_tasks USING btree (task_id, saved_at);
 
 COMMENT ON INDEX corpus.historical_tasks_task_idx IS 'The history of one task; and the cascade when a task is deleted.';
+
+CREATE UNIQUE INDEX kept_count_key ON corpus.kept_count USING btree (run, grain, ((category IS NULL)), COALESCE(category, ''::text), ((what IS NULL)), COALESCE(what, ''::text));
+
+COMMENT ON INDEX corpus.kept_count_key IS 'corpus.apply_changes, corpus.show_counts: the sum of one name.';
 
 CREATE INDEX log_errors_task_idx ON corpus.log_errors USING btree (task_id);
 
@@ -1752,6 +2100,10 @@ COMMENT ON INDEX corpus.log_invalids_task_idx IS 'corpus.populate_scope, and the
 CREATE INDEX log_warnings_task_idx ON corpus.log_warnings USING btree (task_id);
 
 COMMENT ON INDEX corpus.log_warnings_task_idx IS 'corpus.populate_scope, and the import that replaces a document: the messages of a task.';
+
+CREATE INDEX part_run_idx ON corpus.part USING btree (run);
+
+COMMENT ON INDEX corpus.part_run_idx IS 'corpus.finish_run, corpus.clear_runs: the parts of a run.';
 
 CREATE UNIQUE INDEX report_grain_cache_key ON corpus.report_grain_cache USING btree (corpus_id, service_id, severity, grain, ((category IS NULL)), COALESCE(category, ''::text), ((what IS NULL)), COALESCE(what, ''::text));
 
@@ -1805,6 +2157,52 @@ CREATE INDEX job_status_created_idx ON cortex.job USING btree (status, created_a
 
 COMMENT ON INDEX cortex.job_status_created_idx IS 'count_recent_with_status, status_counts, metrics, free_slots: a window of one status, and what is active.';
 
+CREATE TRIGGER log_errors_note_delete AFTER DELETE ON corpus.log_errors REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('error');
+
+CREATE TRIGGER log_errors_note_insert AFTER INSERT ON corpus.log_errors REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('error');
+
+CREATE TRIGGER log_errors_note_truncate AFTER TRUNCATE ON corpus.log_errors FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('error');
+
+CREATE TRIGGER log_errors_note_update AFTER UPDATE ON corpus.log_errors REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('error');
+
+CREATE TRIGGER log_fatals_note_delete AFTER DELETE ON corpus.log_fatals REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('fatal');
+
+CREATE TRIGGER log_fatals_note_insert AFTER INSERT ON corpus.log_fatals REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('fatal');
+
+CREATE TRIGGER log_fatals_note_truncate AFTER TRUNCATE ON corpus.log_fatals FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('fatal');
+
+CREATE TRIGGER log_fatals_note_update AFTER UPDATE ON corpus.log_fatals REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('fatal');
+
+CREATE TRIGGER log_infos_note_delete AFTER DELETE ON corpus.log_infos REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('info');
+
+CREATE TRIGGER log_infos_note_insert AFTER INSERT ON corpus.log_infos REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('info');
+
+CREATE TRIGGER log_infos_note_truncate AFTER TRUNCATE ON corpus.log_infos FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('info');
+
+CREATE TRIGGER log_infos_note_update AFTER UPDATE ON corpus.log_infos REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('info');
+
+CREATE TRIGGER log_invalids_note_delete AFTER DELETE ON corpus.log_invalids REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('invalid');
+
+CREATE TRIGGER log_invalids_note_insert AFTER INSERT ON corpus.log_invalids REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('invalid');
+
+CREATE TRIGGER log_invalids_note_truncate AFTER TRUNCATE ON corpus.log_invalids FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('invalid');
+
+CREATE TRIGGER log_invalids_note_update AFTER UPDATE ON corpus.log_invalids REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('invalid');
+
+CREATE TRIGGER log_warnings_note_delete AFTER DELETE ON corpus.log_warnings REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('warning');
+
+CREATE TRIGGER log_warnings_note_insert AFTER INSERT ON corpus.log_warnings REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('warning');
+
+CREATE TRIGGER log_warnings_note_truncate AFTER TRUNCATE ON corpus.log_warnings FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('warning');
+
+CREATE TRIGGER log_warnings_note_update AFTER UPDATE ON corpus.log_warnings REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('warning');
+
+CREATE TRIGGER tasks_note_delete AFTER DELETE ON corpus.tasks REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_tasks();
+
+CREATE TRIGGER tasks_note_truncate AFTER TRUNCATE ON corpus.tasks FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_tasks();
+
+CREATE TRIGGER tasks_note_update AFTER UPDATE ON corpus.tasks REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_tasks();
+
 CREATE TRIGGER job_records_its_changes AFTER INSERT OR UPDATE OF status ON cortex.job FOR EACH ROW EXECUTE FUNCTION cortex.record_event();
 
 COMMENT ON TRIGGER job_records_its_changes ON cortex.job IS 'No routine can change a state without a trace. Heartbeats do not set status, so they do not pay for it.';
@@ -1833,6 +2231,12 @@ ALTER TABLE ONLY corpus.report_grain_cache
 ALTER TABLE ONLY corpus.report_grain_cache
     ADD CONSTRAINT report_grain_cache_service_fkey FOREIGN KEY (service_id) REFERENCES corpus.services(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY corpus.slice
+    ADD CONSTRAINT slice_corpus_fkey FOREIGN KEY (corpus_id) REFERENCES corpus.corpora(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY corpus.slice
+    ADD CONSTRAINT slice_service_fkey FOREIGN KEY (service_id) REFERENCES corpus.services(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY corpus.tasks
     ADD CONSTRAINT tasks_corpus_fkey FOREIGN KEY (corpus_id) REFERENCES corpus.corpora(id);
 
@@ -1855,9 +2259,27 @@ GRANT USAGE ON SCHEMA cortex TO cortex_producer;
 GRANT USAGE ON SCHEMA cortex TO cortex_runner;
 GRANT USAGE ON SCHEMA cortex TO cortex_admin;
 
+REVOKE ALL ON FUNCTION corpus.apply_changes(run integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.begin_run(corpus_id integer, service_id integer, severity text, keeps boolean, OUT run integer, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION corpus.check_documents(entries text[], statuses integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.check_name(name text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.clear_runs(batch_size integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.count_range(run integer, first_task bigint, last_task bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.count_tasks(corpus_id integer, service_id integer, severity text, first_task bigint, last_task bigint, dense boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.drop_run(run integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.drop_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.finish_run(run integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.forget_grains(corpus_id integer, service_id integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.invalidate_all() FROM PUBLIC;
 GRANT ALL ON FUNCTION corpus.invalidate_all() TO cortex_runner;
@@ -1867,7 +2289,17 @@ REVOKE ALL ON FUNCTION corpus.invalidate_scope(corpus_id integer, service_id int
 GRANT ALL ON FUNCTION corpus.invalidate_scope(corpus_id integer, service_id integer) TO cortex_runner;
 GRANT ALL ON FUNCTION corpus.invalidate_scope(corpus_id integer, service_id integer) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION corpus.is_watched(severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.keep_range(run integer, first_task bigint, last_task bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION corpus.lock_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.note_all(severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.note_messages() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.note_tasks() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.open_corpus(name text) FROM PUBLIC;
 GRANT ALL ON FUNCTION corpus.open_corpus(name text) TO cortex_runner;
@@ -1881,6 +2313,8 @@ REVOKE ALL ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integ
 GRANT ALL ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) TO cortex_runner;
 GRANT ALL ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION corpus.put_seen(corpus_id integer, service_id integer, severity text, seen pg_snapshot, seen_by xid8, seen_upto bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) TO cortex_runner;
 GRANT ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) TO cortex_admin;
@@ -1891,11 +2325,28 @@ GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer,
 GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_runner;
 GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_admin;
 
+GRANT SELECT ON TABLE corpus.run TO cortex_reader;
+GRANT SELECT ON TABLE corpus.run TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.run TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.run TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.require_run(run integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION corpus.require_scope(corpus_id integer, service_id integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.require_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION corpus.seen_now(severity text, OUT seen pg_snapshot, OUT seen_by xid8, OUT seen_upto bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.severities() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION corpus.severity_log(severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.show_counts(run integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.slice_is_stale(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.slice_tasks(corpus_id integer, service_id integer, severity text, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint, OUT dense boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.abandoned_jobs(candidates bigint[]) FROM PUBLIC;
 
@@ -1997,6 +2448,8 @@ REVOKE ALL ON FUNCTION cortex.hold_session() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.hold_step(job uuid, current bigint, total bigint, attempt integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cortex.in_the_way(relation oid, snapshots boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cortex.in_words(span interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.interrupt_abandoned(candidates bigint[]) FROM PUBLIC;
@@ -2043,6 +2496,18 @@ GRANT ALL ON FUNCTION cortex.lost_bodies() TO cortex_admin;
 REVOKE ALL ON FUNCTION cortex.maintain() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.maintain() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.maintain() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.maintenance_key(relation oid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.maintenance_key(relation oid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.maintenance_key(relation oid) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.maintenance_limits(lock_timeout interval, statement_timeout interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.maintenance_plan(kind text, tables text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.maintenance_plan(kind text, tables text[]) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.maintenance_plan(kind text, tables text[]) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.maintenance_plan(kind text, tables text[]) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.maintenance_plan(kind text, tables text[]) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.maintenance_tables() FROM PUBLIC;
 
@@ -2188,10 +2653,10 @@ REVOKE ALL ON FUNCTION cortex.signal_backend(pid integer, backend_start timestam
 
 REVOKE ALL ON FUNCTION cortex.silent_jobs(candidates bigint[], older_than interval) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) TO cortex_producer;
-GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) TO cortex_runner;
-GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[]) TO cortex_admin;
+REVOKE ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[], lock_timeout interval, statement_timeout interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[], lock_timeout interval, statement_timeout interval) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[], lock_timeout interval, statement_timeout interval) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.spawn_analyze(actor text, tables text[], lock_timeout interval, statement_timeout interval) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.spawn_job(kind text, actor text, params jsonb, debounce_scope jsonb, debounce_on cortex.debounce_mode, run_at timestamp with time zone, priority integer, runner uuid) TO cortex_producer;
@@ -2203,10 +2668,10 @@ GRANT ALL ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, p
 GRANT ALL ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, priority integer) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.spawn_jobs(kind text, params jsonb[], actor text, priority integer) TO cortex_admin;
 
-REVOKE ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) TO cortex_producer;
-GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) TO cortex_runner;
-GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[]) TO cortex_admin;
+REVOKE ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[], lock_timeout interval, statement_timeout interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[], lock_timeout interval, statement_timeout interval) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[], lock_timeout interval, statement_timeout interval) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.spawn_reindex(actor text, tables text[], lock_timeout interval, statement_timeout interval) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text) TO cortex_producer;
@@ -2237,6 +2702,10 @@ REVOKE ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, messa
 GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.table_indexes(relation oid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.table_indexes(relation oid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.table_indexes(relation oid) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.take_cron_entry(entry text, command text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.take_cron_entry(entry text, command text) TO cortex_admin;
 
@@ -2255,15 +2724,35 @@ REVOKE ALL ON PROCEDURE cortex.work(IN max_jobs integer) FROM PUBLIC;
 GRANT ALL ON PROCEDURE cortex.work(IN max_jobs integer) TO cortex_runner;
 GRANT ALL ON PROCEDURE cortex.work(IN max_jobs integer) TO cortex_admin;
 
+GRANT SELECT ON TABLE corpus.change TO cortex_reader;
+GRANT SELECT ON TABLE corpus.change TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.change TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.change TO cortex_admin;
+
 GRANT SELECT ON TABLE corpus.corpora TO cortex_reader;
 GRANT SELECT ON TABLE corpus.corpora TO cortex_producer;
 GRANT SELECT,MAINTAIN ON TABLE corpus.corpora TO cortex_runner;
 GRANT SELECT,MAINTAIN ON TABLE corpus.corpora TO cortex_admin;
 
+GRANT SELECT ON TABLE corpus.grain_name TO cortex_reader;
+GRANT SELECT ON TABLE corpus.grain_name TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.grain_name TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.grain_name TO cortex_admin;
+
 GRANT SELECT ON TABLE corpus.historical_tasks TO cortex_reader;
 GRANT SELECT ON TABLE corpus.historical_tasks TO cortex_producer;
 GRANT SELECT,MAINTAIN ON TABLE corpus.historical_tasks TO cortex_runner;
 GRANT SELECT,MAINTAIN ON TABLE corpus.historical_tasks TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.kept_count TO cortex_reader;
+GRANT SELECT ON TABLE corpus.kept_count TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.kept_count TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.kept_count TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.kept_task TO cortex_reader;
+GRANT SELECT ON TABLE corpus.kept_task TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.kept_task TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.kept_task TO cortex_admin;
 
 GRANT SELECT ON TABLE corpus.log_errors TO cortex_reader;
 GRANT SELECT ON TABLE corpus.log_errors TO cortex_producer;
@@ -2290,6 +2779,11 @@ GRANT SELECT ON TABLE corpus.log_warnings TO cortex_producer;
 GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_warnings TO cortex_runner;
 GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_warnings TO cortex_admin;
 
+GRANT SELECT ON TABLE corpus.part TO cortex_reader;
+GRANT SELECT ON TABLE corpus.part TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.part TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.part TO cortex_admin;
+
 GRANT SELECT ON TABLE corpus.report_grain_cache TO cortex_reader;
 GRANT SELECT ON TABLE corpus.report_grain_cache TO cortex_producer;
 GRANT SELECT,MAINTAIN ON TABLE corpus.report_grain_cache TO cortex_runner;
@@ -2299,6 +2793,11 @@ GRANT SELECT ON TABLE corpus.services TO cortex_reader;
 GRANT SELECT ON TABLE corpus.services TO cortex_producer;
 GRANT SELECT,MAINTAIN ON TABLE corpus.services TO cortex_runner;
 GRANT SELECT,MAINTAIN ON TABLE corpus.services TO cortex_admin;
+
+GRANT SELECT ON TABLE corpus.slice TO cortex_reader;
+GRANT SELECT ON TABLE corpus.slice TO cortex_producer;
+GRANT SELECT,MAINTAIN ON TABLE corpus.slice TO cortex_runner;
+GRANT SELECT,MAINTAIN ON TABLE corpus.slice TO cortex_admin;
 
 GRANT SELECT ON TABLE corpus.tasks TO cortex_reader;
 GRANT SELECT ON TABLE corpus.tasks TO cortex_producer;

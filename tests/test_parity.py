@@ -41,6 +41,8 @@ EXCEPTIONS = {
     "rules": "cortex_reader",  # and this
     "attach_session": "cortex_runner",  # attach_backend calls it, as whoever attaches a session
     "cron_name": "cortex_reader",  # for whoever looks an entry up
+    "maintenance_key": "cortex_runner",  # reindex and analyze call these, as their runner
+    "table_indexes": "cortex_runner",
     "end_body": "cortex_runner",  # work calls these, as whoever works
     "fail_body": "cortex_runner",
     "kinds_to_work": "cortex_runner",
@@ -101,6 +103,7 @@ ROWS_OF_ROUTINES = {
     "overview": models.Overview,
     "maintain": models.Maintenance,
     "list_schedules": models.Schedule,
+    "maintenance_plan": models.MaintenancePlan,
     "spawn_scheduled": models.Spawned,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from psycopg import Connection
@@ -23,33 +24,63 @@ __all__ = [
 
 
 def spawn_reindex(
-    conn: Connection[Any], *, actor: str | None = None, tables: Sequence[str] | None = None
+    conn: Connection[Any],
+    *,
+    actor: str | None = None,
+    tables: Sequence[str] | None = None,
+    lock_timeout: timedelta | None = None,
+    statement_timeout: timedelta | None = None,
 ) -> Spawned:
     """
     Queue the rebuild of the indexes of *tables*, one such job at a time.
 
     Args:
         tables: Names as SQL has them; the configured maintenance tables if left out.
+        lock_timeout: How long each wait for a lock may take; a minute if left out, zero for ever.
+        statement_timeout: How long each statement may take; if left out or zero, for ever.
 
     Raises:
-        psycopg.DataError, psycopg.ProgrammingError: A name that isn't a table.
+        psycopg.DataError, psycopg.ProgrammingError: A name that isn't a table, a limit below zero.
     """
-    return one(conn, "spawn_reindex", Spawned, actor=actor, tables=names(tables, "tables"))
+    return one(
+        conn,
+        "spawn_reindex",
+        Spawned,
+        actor=actor,
+        tables=names(tables, "tables"),
+        lock_timeout=lock_timeout,
+        statement_timeout=statement_timeout,
+    )
 
 
 def spawn_analyze(
-    conn: Connection[Any], *, actor: str | None = None, tables: Sequence[str] | None = None
+    conn: Connection[Any],
+    *,
+    actor: str | None = None,
+    tables: Sequence[str] | None = None,
+    lock_timeout: timedelta | None = None,
+    statement_timeout: timedelta | None = None,
 ) -> Spawned:
     """
     Queue new planner statistics for *tables*, one such job at a time.
 
     Args:
         tables: Names as SQL has them; the configured maintenance tables if left out.
+        lock_timeout: How long each wait for a lock may take; a minute if left out, zero for ever.
+        statement_timeout: How long each statement may take; if left out or zero, for ever.
 
     Raises:
-        psycopg.DataError, psycopg.ProgrammingError: A name that isn't a table.
+        psycopg.DataError, psycopg.ProgrammingError: A name that isn't a table, a limit below zero.
     """
-    return one(conn, "spawn_analyze", Spawned, actor=actor, tables=names(tables, "tables"))
+    return one(
+        conn,
+        "spawn_analyze",
+        Spawned,
+        actor=actor,
+        tables=names(tables, "tables"),
+        lock_timeout=lock_timeout,
+        statement_timeout=statement_timeout,
+    )
 
 
 def spawn_report_refresh(conn: Connection[Any], *, actor: str | None = None) -> Spawned:

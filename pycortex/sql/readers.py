@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -9,7 +10,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from pycortex._call import many, maybe, one, scalar, view, whole
+from pycortex._call import many, maybe, names, one, scalar, view, whole
 from pycortex.models import (
     Configuration,
     Job,
@@ -17,6 +18,7 @@ from pycortex.models import (
     JobEvent,
     JobStatus,
     KindRules,
+    MaintenancePlan,
     Overview,
     RunnerInfo,
     Schedule,
@@ -39,6 +41,7 @@ __all__ = [
     "list_schedules",
     "list_sql_kinds",
     "list_waiting",
+    "maintenance_plan",
     "metrics",
     "overview",
     "schema_version",
@@ -172,3 +175,21 @@ def list_schedules(conn: Connection[Any]) -> list[Schedule]:
 def list_sql_kinds(conn: Connection[Any]) -> list[SqlKind]:
     """List the kinds that have a body inside the database."""
     return view(conn, "sql_kinds", SqlKind, order_by="kind")
+
+
+def maintenance_plan(
+    conn: Connection[Any], kind: str, *, tables: Sequence[str] | None = None
+) -> list[MaintenancePlan]:
+    """
+    Look what a reindex or analyze of *tables* would do now.
+
+    Args:
+        kind: reindex or analyze.
+        tables: Names as SQL has them; the configured maintenance tables if left out.
+
+    Raises:
+        psycopg.DataError, psycopg.ProgrammingError: Another kind, or a name that isn't a table.
+    """
+    return many(
+        conn, "maintenance_plan", MaintenancePlan, kind=kind, tables=names(tables, "tables")
+    )

@@ -1,6 +1,7 @@
 -- First key of every advisory lock of this system; the second tells them apart.
 --
--- Returns     the bytes of "cort"; second keys: a runner's lease, 0 for maintain, -1 for installing
+-- Returns     the bytes of "cort"; second keys: a runner's lease, 0 for maintain, -1 for installing,
+--             -2 and less for tables that are being reindexed or analyzed
 
 create or replace function cortex.lock_space()
 returns integer

@@ -244,6 +244,7 @@ class Caller:
                 "select max_running from cortex.kinds",
                 "select created from cortex.spawn_analyze(tables => '{corpus.tasks}')",
                 "select created from cortex.spawn_reindex()",
+                "select plan from cortex.maintenance_plan('reindex', '{corpus.tasks}')",
                 "select created from cortex.spawn_report_refresh()",
                 "select created from cortex.spawn_report_populate(1, 1, 'error')",
                 "select cortex.report_populate_active(1, 1, 'error')",

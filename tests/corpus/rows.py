@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
@@ -88,9 +89,11 @@ class Progress:
     params: dict[str, Any]
     uuid: UUID = field(default_factory=uuid4)
     steps: list[tuple[int, int | None, str]] = field(default_factory=list)
+    cancel_requested: bool = False
+    _last_call: threading.Event = field(default_factory=threading.Event)
 
-    def connection(self) -> psycopg.Connection[Any]:
-        return self.conn
+    def connection(self, *, new: bool = False) -> psycopg.Connection[Any]:
+        return psycopg.connect(self.conn.info.dsn, autocommit=True) if new else self.conn
 
     def step(self, current: int, total: int | None = None, message: str = "") -> None:
         self.steps.append((current, total, message))

@@ -127,7 +127,9 @@ def test_maintains_the_usual_tables(own, ended, kind, done):
     job = ended(spawn(own).uuid)
 
     assert job.status is JobStatus.SUCCEEDED, job.message
-    assert job.result == {done: USUAL}
+    assert job.result[done] == USUAL
+    assert [row["table"] for row in job.result["tables"]] == USUAL
+    assert {row["outcome"] for row in job.result["tables"]} == {"done"}
     assert (job.progress_current, job.progress_total) == (7, 7)
 
 
@@ -143,3 +145,5 @@ def test_ends_a_reindex_failed_that_lost_a_table_on_the_way(own, ended):
     assert job.status is JobStatus.FAILED
     assert "public.short_lived" in job.message
     assert "reindexed: corpus.tasks, corpus.log_infos" in job.message
+    assert job.result["reindexed"] == ["corpus.tasks", "corpus.log_infos"]
+    assert [row["outcome"] for row in job.result["tables"]] == ["done", "failed", "done"]

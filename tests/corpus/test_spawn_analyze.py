@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import psycopg
 import pytest
 
@@ -25,6 +27,19 @@ def test_returns_the_one_that_is_queued_and_none_of_another_kind(conn):
 
     assert (second.uuid, second.created) == (first.uuid, False)
     assert first.uuid != reindex.uuid
+
+
+def test_stores_limits_as_settings_take_them(conn):
+    """J08"""
+    spawned = pycortex.sql.spawn_analyze(
+        conn,
+        tables=["corpus.tasks"],
+        lock_timeout=timedelta(milliseconds=1500),
+        statement_timeout=timedelta(hours=1),
+    )
+
+    params = pycortex.sql.find_job(conn, spawned.uuid).params
+    assert (params["lock_timeout"], params["statement_timeout"]) == ("1500ms", "3600s")
 
 
 def test_takes_a_system_catalog(conn):

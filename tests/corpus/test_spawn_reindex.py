@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import psycopg
 import pytest
 
@@ -150,6 +152,30 @@ def test_refuses_a_temporary_table_that_no_other_session_can_reach(conn):
 def test_refuses_a_system_catalog_which_nobody_can_rebuild_online(conn):
     with pytest.raises(psycopg.errors.WrongObjectType):
         pycortex.sql.spawn_reindex(conn, tables=["pg_catalog.pg_class"])
+
+
+def test_stores_limits_as_settings_take_them(conn):
+    """J08: configurable per job, 0 is none."""
+    spawned = pycortex.sql.spawn_reindex(
+        conn, lock_timeout=timedelta(minutes=5), statement_timeout=timedelta(0)
+    )
+
+    params = pycortex.sql.find_job(conn, spawned.uuid).params
+    assert params == {"tables": USUAL, "lock_timeout": "300s", "statement_timeout": "0s"}
+
+
+def test_rounds_a_limit_up_and_never_to_none(conn):
+    spawned = pycortex.sql.spawn_reindex(conn, lock_timeout=timedelta(microseconds=1))
+
+    assert pycortex.sql.find_job(conn, spawned.uuid).params["lock_timeout"] == "1ms"
+
+
+@pytest.mark.parametrize("limit", ["-1 second", "25 days", "1000 years"])
+@pytest.mark.parametrize("name", ["lock_timeout", "statement_timeout"])
+@pytest.mark.parametrize("kind", ["reindex", "analyze"])
+def test_refuses_a_limit_that_no_setting_can_say(conn, kind, name, limit):
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match=name):
+        conn.execute(f"select * from cortex.spawn_{kind}({name} => %s)", [limit])
 
 
 def test_refuses_no_names_at_all(conn):

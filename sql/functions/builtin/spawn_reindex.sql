@@ -5,12 +5,14 @@
 --
 -- Called by   anybody who wants it done; part of the caller's transaction
 -- Returns     the job's uuid, and whether it was created now; false: a reindex is queued or running
--- Raises      22004 a name is null, 22023 no names or an ambiguous one, 42P01 no such table, 42809 not
---             a table, 0A000 no names given and schema corpus not installed
+-- Raises      22004 a name is null, 22023 no names, an ambiguous one or a limit out of range, 42P01 no such
+--             table, 42809 not a table, 0A000 no names given and schema corpus not installed
 
 create or replace function cortex.spawn_reindex(
     actor text default '',
-    tables text[] default null
+    tables text[] default null,
+    lock_timeout interval default null,
+    statement_timeout interval default null
 )
 returns table (uuid uuid, created boolean)
 language plpgsql
@@ -29,11 +31,16 @@ begin
     from cortex.spawn_job(
         kind => 'reindex',
         actor => spawn_reindex.actor,
-        params => jsonb_build_object('tables', v_tables),
+        params => jsonb_build_object('tables', v_tables)
+            || cortex.maintenance_limits(
+                lock_timeout => spawn_reindex.lock_timeout,
+                statement_timeout => spawn_reindex.statement_timeout
+            ),
         debounce_scope => '{}'
     ) as s;
 end;
 $$;
 
-comment on function cortex.spawn_reindex(text, text[]) is
-'Queues an online rebuild of the indexes of the named tables, or of the usual ones.';
+comment on function cortex.spawn_reindex(text, text[], interval, interval) is
+'Queues an online rebuild of the indexes of the named tables, or of the usual ones; limits of '
+'each wait for a lock (60 s if left out) and of each statement (none if left out), 0 for none.';

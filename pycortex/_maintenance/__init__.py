@@ -1,0 +1,186 @@
+"""Maintenance of tables, one after the other: what fails is named, the rest goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from pycortex._maintenance import _queries
+from pycortex._maintenance._analyze import analyze
+from pycortex._maintenance._reindex import reindex
+from pycortex._maintenance._row import Row
+from pycortex._maintenance._session import Refused, Session, session
+from pycortex.errors import JobFailed
+from pycortex.progress import JobProgress
+
+__all__ = ["ANALYZE", "REINDEX", "Work", "maintain", "session"]
+
+GLANCE = 0.2
+"""Seconds between two looks whether another job has done with a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """
+    One kind of maintenance.
+
+    Attributes:
+        kind: Of the job.
+        doing: What is being done to a table, as a word.
+        do: Does it to one table, and tells its row.
+        done: The key of the result under which tables are listed that are done.
+        by_partition: Whether a partitioned table is its partitions, each by itself.
+        relkinds: What can be worked on, as pg_class tells it.
+    """
+
+    kind: str
+    doing: str
+    do: Callable[[Session, Row, int, int, int], None]
+    done: str
+    by_partition: bool
+    relkinds: str
+
+
+REINDEX = Work("reindex", "reindexing", reindex, "reindexed", by_partition=True, relkinds="rmp")
+ANALYZE = Work("analyze", "analyzing", analyze, "analyzed", by_partition=False, relkinds="rmpf")
+
+
+def maintain(progress: JobProgress, work: Work) -> dict[str, Any]:
+    """
+    Do *work* to each table of the params, each by itself.
+
+    Params:
+        tables: Names, qualified and quoted, as the spawn routine stored them.
+        lock_timeout: How long each wait for a lock may take, as PostgreSQL writes it; 60s.
+        statement_timeout: How long each statement may take; 0, which is no limit.
+
+    Returns:
+        The names of the tables that are done, and one row per table.
+
+    Raises:
+        JobFailed: A table failed, or was skipped by the server; says which. Its result is as if
+            none had.
+        psycopg.errors.QueryCanceled: Somebody cancelled the statement; the rest is not done.
+        JobCancelled, JobStopped: Somebody wants the job's end; the statement was ended.
+    """
+    tables = progress.params.get("tables")
+    if not isinstance(tables, list) or not tables or not all(isinstance(t, str) for t in tables):
+        raise JobFailed('params: "tables" must be a list of table names')
+    here = Session(progress)
+    try:
+        rows = _Round(here, work, tables).go()
+    finally:
+        here.close()
+    return _end(progress, work, tables, rows)
+
+
+def _end(progress: JobProgress, work: Work, tables: list[str], rows: list[Row]) -> dict[str, Any]:
+    bad = [row for row in rows if row.outcome != "done"]
+    undone = {row.partition_of or row.table for row in bad}
+    done = [table for table in tables if table not in undone]
+    result = {work.done: done, "tables": [row.plain() for row in rows]}
+    if not bad:
+        progress.step(len(rows), len(rows), f"{work.kind} complete")
+        return result
+    count = f"{len(bad)} of {len(rows)} tables failed"
+    progress.step(len(rows) - len(bad), len(rows), count)
+    what = "; ".join(f"{row.table}: {row.reason}" for row in bad)
+    rest = f"; {work.done}: {', '.join(done)}" if done else ""
+    raise JobFailed(f"{count}: {what}{rest}", result=result)
+
+
+class _Round:
+    """All tables of one job; one that another job works on comes later."""
+
+    def __init__(self, here: Session, work: Work, tables: list[str]) -> None:
+        self.here = here
+        self.work = work
+        self.rows = [row for table in dict.fromkeys(tables) for row in self._expand(table)]
+        self.place = 0
+        # Where a pooler lends sessions in turn, a session's own lock means nothing.
+        self.locks = here.conn.prepare_threshold is not None
+
+    def go(self) -> list[Row]:
+        busy = [row for row in self.rows if not self._turn(row, patient=False)]
+        for row in busy:
+            self._turn(row, patient=True)
+        return self.rows
+
+    def _expand(self, table: str) -> Iterator[Row]:
+        found = self._find(table)
+        leaves = []
+        if found is not None and found[3] == "p" and self.work.by_partition:
+            leaves = self.here.rows(_queries.LEAVES, found[0])
+        for (leaf,) in leaves:
+            yield Row(leaf, partition_of=table)
+        if not leaves:
+            yield Row(table)
+
+    def _find(self, table: str) -> Any:
+        try:
+            found = self.here.rows(_queries.BY_NAME, table)
+        except psycopg.DataError:  # not a name at all
+            return None
+        return found[0] if found else None
+
+    def _turn(self, row: Row, *, patient: bool) -> bool:
+        """Do one table; returns whether that is over, not put off."""
+        found = self._find(row.table)
+        if found is None:
+            row.fail("there is no such table any more")
+        elif found[3] not in self.work.relkinds:
+            row.fail("it is not a table")
+        elif not self._take(found[0], row, patient=patient):
+            return False
+        elif row.reason is None:
+            try:
+                self._do(found[0], row)
+            finally:
+                if self.locks and not self.here.conn.closed:
+                    self.here.value(_queries.UNLOCK, found[0])
+        self.place += 1
+        return True
+
+    def _do(self, oid: int, row: Row) -> None:
+        began = time.monotonic()
+        self._step(f"{self.work.doing} {row.table}")
+        try:
+            self.work.do(self.here, row, oid, self.place, len(self.rows))
+        except Refused as refused:
+            row.fail(str(refused))
+        row.seconds = time.monotonic() - began
+
+    def _take(self, oid: int, row: Row, *, patient: bool) -> bool:
+        """
+        Have a table for this job alone; with *patient*, wait for it as long as for any lock.
+
+        Not by waiting in the server: a session that waits holds a snapshot, for whose end a REINDEX
+        waits in turn.
+
+        Returns:
+            False: not yet. A row that waited in vain has failed.
+        """
+        began = time.monotonic()
+        while self.locks and not self.here.value(_queries.TAKE, oid):
+            if not patient:
+                return False
+            holder = self.here.value(_queries.HOLDER, oid) or "another session"
+            limit = self.here.lock
+            if 0 < limit.milliseconds <= (time.monotonic() - began) * 1000:
+                row.seconds = time.monotonic() - began
+                row.fail(
+                    "another maintenance job works on it, for longer than the lock_timeout of"
+                    f" {limit.shown}: {holder}"
+                )
+                return True
+            self.here.pulse.check()
+            self._step(f"{self.work.doing} {row.table}: waiting for {holder}")
+            time.sleep(GLANCE)
+        return True
+
+    def _step(self, message: str) -> None:
+        self.here.progress.step(self.place, len(self.rows), message)
