@@ -91,6 +91,9 @@ class Log:
     complete: bool
 
 
+_USUAL = 2**16
+"""Bytes of most logs, and more."""
+
 _MARGINS = {
     b"Info:": Severity.INFO,
     b"Warning:": Severity.WARNING,
@@ -116,6 +119,7 @@ _NOTES = (
 _ENDS = (b"Conversion complete", b"Conversion failed")
 _BOM = b"\xef\xbb\xbf"
 _MARGIN = re.compile(rb"\n(?:Info|Warning|Error|Fatal):(?=\S)")
+_BLANK = re.compile(rb"[ \t]")
 _TABBED = re.compile(rb"(?:\t[^\r\n]*\n)*")
 
 
@@ -154,7 +158,9 @@ def read(file: BinaryIO, beat: Callable[[], object] | None = None) -> Log:
     Raises:
         OSError: The file can't be read.
     """
-    head = file.read(WHOLE_LIMIT)
+    head = file.read(_USUAL)
+    if len(head) == _USUAL:
+        head += file.read(WHOLE_LIMIT - _USUAL)
     if len(head) < WHOLE_LIMIT:
         return parse_whole(head)
     return parse(_clip_lines(_Resumed(head, file, beat or bool)))
@@ -218,32 +224,55 @@ def parse_whole(data: bytes) -> Log:
         places.insert(0, start)
     messages: list[Message] = []
     known = data.find(b"(LaTeXML version ", start, _line_end(data, start)) >= 0
+    plain = b"\r" not in data and b"\x00" not in data
     for place, end in pairwise([*places, len(data)]):
-        line = data[place : _line_end(data, place)].rstrip(b"\r\n")
-        colon = line.index(b":") + 1
-        draft = _Draft(_MARGINS[line[:colon]], line[colon:])
-        known = known or draft.well_formed
-        _fill(draft, data, data.find(b"\n", place, end) + 1, end)
-        messages.append(draft.message())
-    complete = any(
-        data.startswith(mark, start) or data.find(b"\n" + mark, start) >= 0 for mark in _ENDS
-    )
+        message = _plain_message(data, place, end) if plain else None
+        if message is None:
+            draft = _draft(data, place, end)
+            known = known or draft.well_formed
+            message = draft.message()
+        else:
+            known = True
+        messages.append(message)
+    complete = any([data.startswith(m, start) or data.rfind(b"\n" + m, start) >= 0 for m in _ENDS])
     if not (known or complete):  # notes may still tell; rare enough to look at every line
         return parse(lines(io.BytesIO(data)))
-    worst = min((_STATUS[message.severity] for message in messages), default=Status.NO_PROBLEM)
+    worst = min([_STATUS[message.severity] for message in messages], default=Status.NO_PROBLEM)
     return Log(worst, tuple(messages), complete)
 
 
-def _line_end(data: bytes, place: int) -> int:
-    """Say where the line at *place* ends, or where it is cut."""
-    end = data.find(b"\n", place, place + _LINE_LIMIT)
-    return end if end >= 0 else place + _LINE_LIMIT
+def _plain_message(data: bytes, place: int, end: int) -> Message | None:
+    """Make the usual message, a well-formed line and tab-indented ones; None of any other."""
+    eol = data.find(b"\n", place, end)
+    if eol < 0 or eol - place > _ROOM:
+        return None
+    after = end
+    if eol + 1 < end:
+        tabbed = _TABBED.match(data, eol + 1, min(end, eol + _ROOM))
+        after = tabbed.end() if tabbed else eol + 1
+        if after < end and not _is_note(data[after : _line_end(data, after)]):
+            return None
+    severity, _, text = data[place:eol].partition(b":")
+    category, colon, text = text.partition(b":")
+    if not colon or b" " in category or b"\t" in category:
+        return None
+    blank = _BLANK.search(text)
+    what, rest = (text[: blank.start()], text[blank.start() :]) if blank else (text, b"")
+    details = rest.strip() + data[eol : after - 1].replace(b"\n\t", b"\n")
+    return Message(
+        _MARGINS[severity + b":"],
+        clip(category.decode("utf-8", "replace"), CATEGORY_LIMIT),
+        clip(what.decode("utf-8", "replace"), WHAT_LIMIT),
+        clip(details.strip().decode("utf-8", "replace"), DETAILS_LIMIT),
+    )
 
 
-def _fill(draft: _Draft, data: bytes, place: int, end: int) -> None:
-    """Give a message the lines that follow it, those from *place* to *end*."""
-    if not place:
-        return
+def _draft(data: bytes, place: int, end: int) -> _Draft:
+    """Make a message of whatever kind; those that follow it begin at *end*."""
+    line = data[place : min(_line_end(data, place), end)].rstrip(b"\r\n")
+    colon = line.index(b":") + 1
+    draft = _Draft(_MARGINS[line[:colon]], line[colon:])
+    place = data.find(b"\n", place, end) + 1 or end
     tabbed = _TABBED.match(data, place, min(end, place + draft.room))
     if tabbed and tabbed.end() > place:
         draft.add(data[place + 1 : tabbed.end() - 1].replace(b"\n\t", b"\n"))
@@ -253,10 +282,17 @@ def _fill(draft: _Draft, data: bytes, place: int, end: int) -> None:
         if line.startswith(b"\t"):
             draft.add(line[1:])
         elif _is_note(line) or line.startswith(_ENDS):
-            return
+            break
         else:
             draft.hold(line)
-        place = (data.find(b"\n", place, end) + 1) or end
+        place = data.find(b"\n", place, end) + 1 or end
+    return draft
+
+
+def _line_end(data: bytes, place: int) -> int:
+    """Say where the line at *place* ends, or where it is cut."""
+    end = data.find(b"\n", place, place + _LINE_LIMIT)
+    return end if end >= 0 else place + _LINE_LIMIT
 
 
 def invalid(what: str, reason: str) -> Log:

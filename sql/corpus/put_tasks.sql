@@ -26,6 +26,7 @@ security definer
 set search_path = ''
 set plan_cache_mode = 'force_custom_plan'
 set enable_seqscan = 'off'
+set jit = 'off'
 as $$
 declare
     v_entries pg_catalog.text[];
