@@ -15,8 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -31,7 +29,6 @@ import psycopg
 from psycopg import sql
 
 from pycortex.install import install
-from pycortex.sql import put_tasks  # noqa: F401 - the schema that is measured has it
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "examples" / "latexml-logs"
@@ -52,7 +49,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pycortex-bench-") as folder, server() as url:
         place = Path(folder)
         logs = make_logs(place / "logs", options.source, options.logs)
-        os.chmod(folder, 0o755)
         found = measure(url, logs, place, options)
     if options.json:
         json.dump(found, sys.stdout, indent=2)
@@ -138,7 +134,7 @@ def measure(url: str, logs: Path, place: Path, options: argparse.Namespace) -> d
 
 
 def load(url: str, logs: Path) -> tuple[float, int]:
-    """Import as the command does, in a fresh process; returns seconds and its most memory, in kB."""
+    """Import as the command does, in a fresh process; returns seconds and its peak in kB."""
     started = time.perf_counter()
     program = subprocess.Popen(  # noqa: S603 - ourselves
         [sys.executable, "-m", "pycortex", "--database-url", url, "corpus", "import", str(logs),
@@ -210,6 +206,7 @@ def spread(values: list[float]) -> dict[str, float]:
 
 def tell(found: dict[str, Any]) -> None:
     """Print it for people."""
+
     def words(name: str) -> str:
         each = found[name]
         return f"{each['median']:.2f} [{each['least']:.2f}-{each['most']:.2f}]"

@@ -1,4 +1,4 @@
-"""Parsing an import's documents: here, or in processes of their own that run ahead of the writer."""
+"""Parsing an import's documents: here, or in processes that run ahead of the writer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -53,7 +53,7 @@ NAMED = 3
 
 def parse_all(
     documents: Iterator[Document], total: int, beat: Beat
-) -> Iterator[tuple[str, Parsed]]:
+) -> Generator[tuple[str, Parsed], None, None]:
     """
     Yield the name of each document, in order, and what it says; close it when it is of no use.
 

@@ -7,12 +7,21 @@ from typing import Any
 import psycopg
 
 from pycortex import _maintenance, sql
+from pycortex._populate import populate
 from pycortex.corpus_import import corpus_import as _corpus_import
+from pycortex.dataset_export import dataset_export as _dataset_export
 from pycortex.errors import JobFailed
 from pycortex.progress import JobProgress
 from pycortex.registry import job
 
-__all__ = ["analyze", "corpus_import", "populate_report", "refresh_reports", "reindex"]
+__all__ = [
+    "analyze",
+    "corpus_import",
+    "dataset_export",
+    "populate_report",
+    "refresh_reports",
+    "reindex",
+]
 
 
 @job("corpus_import")
@@ -21,10 +30,16 @@ def corpus_import(progress: JobProgress) -> dict[str, object]:
     return _corpus_import(progress)
 
 
+@job("dataset_export")
+def dataset_export(progress: JobProgress) -> dict[str, object]:
+    """Write the messages of one scope to a file; see pycortex.dataset_export."""
+    return _dataset_export(progress)
+
+
 @job("populate_report")
 def populate_report(progress: JobProgress) -> dict[str, object]:
     """
-    Count one slice of the reports.
+    Count one slice of the reports, in ranges of its tasks.
 
     Params:
         corpus_id, service_id, severity: Which slice, as spawn_report_populate stored it.
@@ -36,13 +51,11 @@ def populate_report(progress: JobProgress) -> dict[str, object]:
     if not isinstance(severity, str):
         raise JobFailed('params: "severity" must be a text')
     corpus_id, service_id = _id(progress, "corpus_id"), _id(progress, "service_id")
-    with _maintenance.session(progress) as conn:
-        progress.step(0, 1, f"aggregating the {severity} report")
+    with _maintenance.session(progress):
         try:
-            rows = sql.populate_scope(conn, corpus_id, service_id, severity)
+            rows = populate(progress, corpus_id, service_id, severity)
         except psycopg.errors.InvalidParameterValue as error:
             raise JobFailed(error.diag.message_primary or str(error)) from None
-        progress.step(1, 1, "report ready")
     return {"populated": severity, "rows": rows}
 
 

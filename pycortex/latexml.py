@@ -234,7 +234,7 @@ def parse_whole(data: bytes) -> Log:
         else:
             known = True
         messages.append(message)
-    complete = any([data.startswith(m, start) or data.rfind(b"\n" + m, start) >= 0 for m in _ENDS])
+    complete = any(data.startswith(m, start) or data.rfind(b"\n" + m, start) >= 0 for m in _ENDS)
     if not (known or complete):  # notes may still tell; rare enough to look at every line
         return parse(lines(io.BytesIO(data)))
     worst = min([_STATUS[message.severity] for message in messages], default=Status.NO_PROBLEM)

@@ -8,10 +8,12 @@ import click
 from psycopg import Connection
 
 from pycortex import sql
+from pycortex._newfile import allow
 from pycortex.cli._app import App, Command, Group, pass_app
 from pycortex.cli._local import run_or_queue
 from pycortex.cli._report import print_report
 from pycortex.cli._types import is_text
+from pycortex.dataset_export import FORMATS
 from pycortex.models import Spawned
 
 __all__ = ["analyze", "corpus", "reindex", "report"]
@@ -128,7 +130,7 @@ def show_report(app: App, corpus_id: int, service_id: int, severity: str, as_jso
 
 @click.group(cls=Group)
 def corpus() -> None:
-    """Load documents to report on."""
+    """Load documents to report on, and write out what their logs say."""
 
 
 @corpus.command("import", example="pycortex corpus import examples/latexml-logs --corpus sample")
@@ -162,6 +164,69 @@ def import_(
 
     def spawn(conn: Connection[Any]) -> Spawned:
         return spawn_import(conn, path, corpus=name, service=service, actor=actor)
+
+    run_or_queue(app, spawn, queue=queue, as_json=as_json)
+
+
+@corpus.command(
+    "export",
+    example="pycortex corpus export sample latexml --severity error --format csv -o errors.csv.gz",
+)
+@click.argument("corpus_name", metavar="CORPUS")
+@click.argument("service", metavar="SERVICE")
+@click.option(
+    "--severity", type=click.Choice(("all", *SEVERITIES)), default="all", show_default=True
+)
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="csv", show_default=True)
+@click.option("--output", "-o", "path", type=click.Path(path_type=Path), required=True,
+              help="The file to write.")  # fmt: skip
+@click.option("--no-gzip", is_flag=True, help="Write it as it is.")
+@click.option("--force", is_flag=True, help="Take the place of a file that is there.")
+@running
+def export(
+    app: App,
+    corpus_name: str,
+    service: str,
+    severity: str,
+    format_: str,
+    path: Path,
+    no_gzip: bool,
+    force: bool,
+    queue: bool,
+    actor: str | None,
+    as_json: bool,
+) -> None:
+    """
+    Write the messages of a corpus and a service to a file.
+
+    The file is there whole or not at all. A path that is only queued is one where the worker runs,
+    below the folder that its PYCORTEX_EXPORT_DIR names, or relative to it.
+    """
+    if not is_text(str(path)):
+        raise click.BadParameter(
+            "its name is no text in UTF-8, so that a job can't carry it", param_hint="-o"
+        )
+    if not queue:
+        path = path.absolute()
+        allow(str(path))
+    params = {
+        "path": str(path),
+        "corpus": corpus_name,
+        "service": service,
+        "severity": severity,
+        "format": format_,
+        "compression": "none" if no_gzip else "gzip",
+        "overwrite": force,
+    }
+
+    def spawn(conn: Connection[Any]) -> Spawned:
+        return sql.spawn_job(
+            conn,
+            "dataset_export",
+            actor=actor,
+            params=params,
+            debounce_scope={"path": str(path)},
+        )
 
     run_or_queue(app, spawn, queue=queue, as_json=as_json)
 
