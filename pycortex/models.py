@@ -20,7 +20,9 @@ __all__ = [
     "Maintenance",
     "MaintenancePlan",
     "Overview",
+    "ReportAnswer",
     "ReportRow",
+    "ReportRun",
     "RunnerInfo",
     "RunnerJob",
     "Schedule",
@@ -188,8 +190,8 @@ class MaintenancePlan:
 
     table_name: str
     partition_of: str | None
-    table_bytes: int
-    index_bytes: int
+    table_bytes: int | None
+    index_bytes: int | None
     indexes: list[dict[str, Any]]
     last_analyzed_at: datetime | None
     live_rows: int
@@ -338,6 +340,7 @@ class ReportRow:
             none.
         task_count: Distinct tasks.
         computed_at: When they were counted; the same in every row of a slice.
+        stale: Whether data changed since; the same in every row of a slice.
     """
 
     grain: str
@@ -346,3 +349,37 @@ class ReportRow:
     task_count: int
     message_count: int
     computed_at: datetime
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAnswer:
+    """
+    What became of the wish to see a slice of the reports.
+
+    Attributes:
+        ready: Whether it is there, and as new as the data.
+        uuid: Else the job that counts it.
+        created: Whether that was made now.
+    """
+
+    ready: bool
+    uuid: UUID | None
+    created: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRun:
+    """
+    A count of a slice of the reports in ranges of its tasks.
+
+    Attributes:
+        run: Its number.
+        tasks: How many tasks the slice has.
+        first_task, last_task: The least and the greatest of their ids; None without any.
+    """
+
+    run: int
+    tasks: int
+    first_task: int | None
+    last_task: int | None

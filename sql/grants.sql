@@ -10,18 +10,19 @@ declare
     -- pg_cron.
     v_readers constant text[] := array[
         'clock', 'count_recent_with_status', 'cron_entry', 'cron_name', 'db_now', 'find_job',
-        'list_recent', 'list_schedules', 'lock_space', 'maintenance_plan', 'metrics', 'overview', 'report_populate_active', 'rules',
-        'schema_version', 'status_counts'
+        'list_recent', 'list_schedules', 'lock_space', 'maintenance_plan', 'metrics', 'overview',
+        'report_populate_active', 'rules', 'schema_version', 'status_counts'
     ];
     v_producers constant text[] := array[
         'cancel_job', 'rerun_job', 'spawn_analyze', 'spawn_job', 'spawn_jobs', 'spawn_reindex',
         'spawn_report_populate', 'spawn_report_refresh'
     ];
     v_runners constant text[] := array[
-        'attach_backend', 'attach_session', 'begin_body', 'claim_jobs', 'end_body', 'fail_body',
-        'finish_job', 'keep_runner', 'kinds_to_work', 'lost_bodies', 'maintain', 'maintenance_key', 'note_end',
-        'purge_cron_runs', 'refused_commit', 'register_runner', 'retire_runner', 'run_analyze', 'run_populate_report',
-        'run_refresh_reports', 'set_running', 'settle_bodies', 'sql_body', 'step', 'table_indexes', 'work'
+        'analyze_table', 'attach_backend', 'attach_session', 'begin_body', 'claim_jobs', 'end_body', 'fail_body',
+        'finish_job', 'keep_runner', 'kinds_to_work', 'lost_bodies', 'maintain', 'maintenance_key',
+        'note_end', 'partition_tree', 'purge_cron_runs', 'refused_commit', 'register_runner', 'relation_bytes',
+        'retire_runner', 'run_analyze', 'run_populate_report', 'run_refresh_reports', 'set_running',
+        'settle_bodies', 'sql_body', 'step', 'table_indexes', 'tree_bytes', 'work'
     ];
     v_admins constant text[] := array[
         'configure', 'configure_kind', 'interrupt_orphans', 'purge_jobs', 'put_cron_entry',
@@ -114,7 +115,20 @@ begin
         execute format('grant usage on schema corpus to %I', v_role);
         execute format('grant select on all tables in schema corpus to %I', v_role);
         execute format(
-            'grant execute on function corpus.report_slice(integer, integer, text) to %I', v_role
+            'revoke all on corpus.change, corpus.grain_name, corpus.kept_count, corpus.kept_task, '
+            'corpus.part, corpus.run, corpus.slice from %I',
+            v_role
+        );
+        execute format(
+            'grant execute on function corpus.report_slice(integer, integer, text), '
+            'corpus.slice_is_stale(integer, integer, text) to %I',
+            v_role
+        );
+
+        continue when v_role = 'cortex_reader';
+
+        execute format(
+            'grant execute on function corpus.count_now(integer, integer, text, interval, text) to %I', v_role
         );
 
         continue when v_role not in ('cortex_runner', 'cortex_admin');
@@ -125,10 +139,15 @@ begin
             v_role
         );
         execute format(
-            'grant execute on function corpus.invalidate_all(), '
-            'corpus.invalidate_scope(integer, integer), corpus.open_corpus(text), '
+            'grant execute on function corpus.begin_run(integer, integer, text, boolean), '
+            'corpus.clear_runs(integer), corpus.count_range(integer, bigint, bigint), '
+            'corpus.drop_run(integer), corpus.finish_run(integer), corpus.forget_grains(integer, integer), '
+            'corpus.invalidate_all(), '
+            'corpus.invalidate_scope(integer, integer), corpus.keep_range(integer, bigint, bigint), '
+            'corpus.next_width(bigint, interval), corpus.open_corpus(text), '
             'corpus.open_service(text), corpus.populate_scope(integer, integer, text), '
-            'corpus.put_tasks(integer, integer, text[], integer[]) to %I',
+            'corpus.put_tasks(integer, integer, text[], integer[]), '
+            'corpus.refresh_slice(integer, integer, text) to %I',
             v_role
         );
         if current_setting('server_version_num')::integer >= 170000 then

@@ -89,6 +89,13 @@ CREATE FUNCTION corpus.clear_runs(batch_size integer DEFAULT 20000) RETURNS bigi
 
 COMMENT ON FUNCTION corpus.clear_runs(batch_size integer) IS 'Clears away what counts of reports left that nobody needs any more; returns how many rows.';
 
+CREATE FUNCTION corpus.count_now(corpus_id integer, service_id integer, severity text, budget interval DEFAULT '00:00:02'::interval, actor text DEFAULT ''::text) RETURNS TABLE(ready boolean, uuid uuid, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.count_now(corpus_id integer, service_id integer, severity text, budget interval, actor text) IS 'Has a slice of the reports counted: at once if that fits the budget, else by a job, which it names.';
+
 CREATE FUNCTION corpus.count_range(run integer, first_task bigint, last_task bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
@@ -125,6 +132,10 @@ COMMENT ON FUNCTION corpus.drop_slice(corpus_id integer, service_id integer, sev
 CREATE FUNCTION corpus.finish_run(run integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
+    SET enable_sort TO 'off'
+    SET hash_mem_multiplier TO '8'
+    SET max_parallel_workers_per_gather TO '0'
+    SET jit TO 'off'
     AS $$ … $$;
 
 COMMENT ON FUNCTION corpus.finish_run(run integer) IS 'Publishes the counts of a run; returns the rows of the slice.';
@@ -160,6 +171,10 @@ COMMENT ON FUNCTION corpus.is_watched(severity text) IS 'Whether changes of mess
 CREATE FUNCTION corpus.keep_range(run integer, first_task bigint, last_task bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET hash_mem_multiplier TO '2'
+    SET work_mem TO '32MB'
     SET max_parallel_workers_per_gather TO '0'
     SET jit TO 'off'
     AS $_$ … $_$;
@@ -172,6 +187,13 @@ CREATE FUNCTION corpus.lock_slice(corpus_id integer, service_id integer, severit
     AS $$ … $$;
 
 COMMENT ON FUNCTION corpus.lock_slice(corpus_id integer, service_id integer, severity text) IS 'Holds one slice of the report cache, or with severity null all five of a corpus and service, until the transaction ends.';
+
+CREATE FUNCTION corpus.next_width(width bigint, took interval) RETURNS bigint
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.next_width(width bigint, took interval) IS 'How many task numbers the next range of a count takes, so that it takes about a second.';
 
 CREATE FUNCTION corpus.note_all(severity text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -227,9 +249,17 @@ CREATE FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries 
     SET search_path TO ''
     SET plan_cache_mode TO 'force_custom_plan'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$ … $$;
 
 COMMENT ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) IS 'Stores documents with their statuses, new ones and ones that are there, without messages; returns the task of each.';
+
+CREATE FUNCTION corpus.refresh_slice(corpus_id integer, service_id integer, severity text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION corpus.refresh_slice(corpus_id integer, service_id integer, severity text) IS 'Counts a slice of the reports from what is kept of its tasks; returns its rows, or null if it can''t.';
 
 CREATE FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) RETURNS TABLE(grain corpus.grain, category text, what text, task_count bigint, message_count bigint, computed_at timestamp with time zone, stale boolean)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -308,6 +338,11 @@ COMMENT ON FUNCTION corpus.severity_log(severity text) IS 'The table that holds 
 CREATE FUNCTION corpus.show_counts(run integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
+    SET enable_nestloop TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET work_mem TO '32MB'
+    SET max_parallel_workers_per_gather TO '0'
+    SET jit TO 'off'
     AS $$ … $$;
 
 COMMENT ON FUNCTION corpus.show_counts(run integer) IS 'Makes the cached rows of a slice those of a run; returns how many.';
@@ -332,6 +367,13 @@ CREATE FUNCTION cortex.abandoned_jobs(candidates bigint[]) RETURNS TABLE(id bigi
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.abandoned_jobs(candidates bigint[]) IS 'Those of the given jobs whose runner is gone.';
+
+CREATE FUNCTION cortex.analyze_table(name text, lock_timeout text) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.analyze_table(name text, lock_timeout text) IS 'Analyzes one table as the caller, and tells how it went.';
 
 CREATE FUNCTION cortex.attach_backend(job uuid) RETURNS void
     LANGUAGE plpgsql
@@ -835,6 +877,13 @@ CREATE FUNCTION cortex.overview(kind text DEFAULT NULL::text, hours numeric DEFA
 
 COMMENT ON FUNCTION cortex.overview(kind text, hours numeric) IS 'What waits, runs and ended lately, and who is there: one row, of one kind or of all.';
 
+CREATE FUNCTION cortex.partition_tree(relation oid) RETURNS TABLE(relation_id oid, relkind text, relation_name text)
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.partition_tree(relation oid) IS 'A table and its partitions of all levels, without a lock.';
+
 CREATE FUNCTION cortex.prometheus_labels(kind text, status cortex.job_status) RETURNS text
     LANGUAGE sql IMMUTABLE
     SET search_path TO ''
@@ -934,6 +983,14 @@ CREATE FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text 
 
 COMMENT ON FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text, commits boolean) IS 'Says which procedure or function is the body of a kind inside the database; null: none.';
 
+CREATE FUNCTION cortex.relation_bytes(relation oid) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path TO ''
+    SET lock_timeout TO '100ms'
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.relation_bytes(relation oid) IS 'Bytes of a table or an index; null where it is locked at this moment.';
+
 CREATE FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
@@ -1031,12 +1088,11 @@ CREATE PROCEDURE cortex.run_analyze(IN job uuid)
 
 COMMENT ON PROCEDURE cortex.run_analyze(IN job uuid) IS 'Body of kind analyze: refreshes the statistics of tables, one by one.';
 
-CREATE FUNCTION cortex.run_populate_report(job uuid) RETURNS jsonb
+CREATE PROCEDURE cortex.run_populate_report(IN job uuid)
     LANGUAGE plpgsql
-    SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.run_populate_report(job uuid) IS 'Body of kind populate_report: counts one slice of the reports.';
+COMMENT ON PROCEDURE cortex.run_populate_report(IN job uuid) IS 'Body of kind populate_report: counts one slice of the reports, in ranges of its tasks.';
 
 CREATE FUNCTION cortex.run_refresh_reports(job uuid) RETURNS jsonb
     LANGUAGE plpgsql
@@ -1206,6 +1262,13 @@ CREATE FUNCTION cortex.take_cron_entry(entry text, command text) RETURNS boolean
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.take_cron_entry(entry text, command text) IS 'Takes an entry of the caller''s off pg_cron.';
+
+CREATE FUNCTION cortex.tree_bytes(relation oid) RETURNS bigint
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.tree_bytes(relation oid) IS 'Bytes of a table and its partitions, without indexes; null where one of them is locked at this moment.';
 
 CREATE FUNCTION cortex.unschedule_job(name text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2262,24 +2325,41 @@ GRANT USAGE ON SCHEMA cortex TO cortex_admin;
 REVOKE ALL ON FUNCTION corpus.apply_changes(run integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.begin_run(corpus_id integer, service_id integer, severity text, keeps boolean, OUT run integer, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.begin_run(corpus_id integer, service_id integer, severity text, keeps boolean, OUT run integer, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.begin_run(corpus_id integer, service_id integer, severity text, keeps boolean, OUT run integer, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.check_documents(entries text[], statuses integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.check_name(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.clear_runs(batch_size integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.clear_runs(batch_size integer) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.clear_runs(batch_size integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.count_now(corpus_id integer, service_id integer, severity text, budget interval, actor text) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.count_now(corpus_id integer, service_id integer, severity text, budget interval, actor text) TO cortex_producer;
+GRANT ALL ON FUNCTION corpus.count_now(corpus_id integer, service_id integer, severity text, budget interval, actor text) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.count_now(corpus_id integer, service_id integer, severity text, budget interval, actor text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.count_range(run integer, first_task bigint, last_task bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.count_range(run integer, first_task bigint, last_task bigint) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.count_range(run integer, first_task bigint, last_task bigint) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.count_tasks(corpus_id integer, service_id integer, severity text, first_task bigint, last_task bigint, dense boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.drop_run(run integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.drop_run(run integer) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.drop_run(run integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.drop_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.finish_run(run integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.finish_run(run integer) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.finish_run(run integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.forget_grains(corpus_id integer, service_id integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.forget_grains(corpus_id integer, service_id integer) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.forget_grains(corpus_id integer, service_id integer) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.invalidate_all() FROM PUBLIC;
 GRANT ALL ON FUNCTION corpus.invalidate_all() TO cortex_runner;
@@ -2292,8 +2372,14 @@ GRANT ALL ON FUNCTION corpus.invalidate_scope(corpus_id integer, service_id inte
 REVOKE ALL ON FUNCTION corpus.is_watched(severity text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.keep_range(run integer, first_task bigint, last_task bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.keep_range(run integer, first_task bigint, last_task bigint) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.keep_range(run integer, first_task bigint, last_task bigint) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.lock_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION corpus.next_width(width bigint, took interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.next_width(width bigint, took interval) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.next_width(width bigint, took interval) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.note_all(severity text) FROM PUBLIC;
 
@@ -2319,16 +2405,18 @@ REVOKE ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, e
 GRANT ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) TO cortex_runner;
 GRANT ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION corpus.refresh_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.refresh_slice(corpus_id integer, service_id integer, severity text) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.refresh_slice(corpus_id integer, service_id integer, severity text) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
 GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_reader;
 GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_producer;
 GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_runner;
 GRANT ALL ON FUNCTION corpus.report_slice(corpus_id integer, service_id integer, severity text) TO cortex_admin;
 
-GRANT SELECT ON TABLE corpus.run TO cortex_reader;
-GRANT SELECT ON TABLE corpus.run TO cortex_producer;
-GRANT SELECT,MAINTAIN ON TABLE corpus.run TO cortex_runner;
-GRANT SELECT,MAINTAIN ON TABLE corpus.run TO cortex_admin;
+GRANT MAINTAIN ON TABLE corpus.run TO cortex_runner;
+GRANT MAINTAIN ON TABLE corpus.run TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.require_run(run integer) FROM PUBLIC;
 
@@ -2345,10 +2433,18 @@ REVOKE ALL ON FUNCTION corpus.severity_log(severity text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION corpus.show_counts(run integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.slice_is_stale(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
+GRANT ALL ON FUNCTION corpus.slice_is_stale(corpus_id integer, service_id integer, severity text) TO cortex_reader;
+GRANT ALL ON FUNCTION corpus.slice_is_stale(corpus_id integer, service_id integer, severity text) TO cortex_producer;
+GRANT ALL ON FUNCTION corpus.slice_is_stale(corpus_id integer, service_id integer, severity text) TO cortex_runner;
+GRANT ALL ON FUNCTION corpus.slice_is_stale(corpus_id integer, service_id integer, severity text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION corpus.slice_tasks(corpus_id integer, service_id integer, severity text, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint, OUT dense boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.abandoned_jobs(candidates bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.analyze_table(name text, lock_timeout text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.analyze_table(name text, lock_timeout text) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.analyze_table(name text, lock_timeout text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.attach_backend(job uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.attach_backend(job uuid) TO cortex_runner;
@@ -2531,6 +2627,10 @@ GRANT ALL ON FUNCTION cortex.overview(kind text, hours numeric) TO cortex_produc
 GRANT ALL ON FUNCTION cortex.overview(kind text, hours numeric) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.overview(kind text, hours numeric) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.partition_tree(relation oid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.partition_tree(relation oid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.partition_tree(relation oid) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.prometheus_labels(kind text, status cortex.job_status) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.purge_cron_runs() FROM PUBLIC;
@@ -2569,6 +2669,10 @@ GRANT ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) 
 
 REVOKE ALL ON FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text, commits boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text, commits boolean) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.relation_bytes(relation oid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.relation_bytes(relation oid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.relation_bytes(relation oid) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.report_populate_active(corpus_id integer, service_id integer, severity text) TO cortex_reader;
@@ -2614,9 +2718,9 @@ REVOKE ALL ON PROCEDURE cortex.run_analyze(IN job uuid) FROM PUBLIC;
 GRANT ALL ON PROCEDURE cortex.run_analyze(IN job uuid) TO cortex_runner;
 GRANT ALL ON PROCEDURE cortex.run_analyze(IN job uuid) TO cortex_admin;
 
-REVOKE ALL ON FUNCTION cortex.run_populate_report(job uuid) FROM PUBLIC;
-GRANT ALL ON FUNCTION cortex.run_populate_report(job uuid) TO cortex_runner;
-GRANT ALL ON FUNCTION cortex.run_populate_report(job uuid) TO cortex_admin;
+REVOKE ALL ON PROCEDURE cortex.run_populate_report(IN job uuid) FROM PUBLIC;
+GRANT ALL ON PROCEDURE cortex.run_populate_report(IN job uuid) TO cortex_runner;
+GRANT ALL ON PROCEDURE cortex.run_populate_report(IN job uuid) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.run_refresh_reports(job uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.run_refresh_reports(job uuid) TO cortex_runner;
@@ -2709,6 +2813,10 @@ GRANT ALL ON FUNCTION cortex.table_indexes(relation oid) TO cortex_admin;
 REVOKE ALL ON FUNCTION cortex.take_cron_entry(entry text, command text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.take_cron_entry(entry text, command text) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.tree_bytes(relation oid) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.tree_bytes(relation oid) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.tree_bytes(relation oid) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.unschedule_job(name text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.unschedule_job(name text) TO cortex_admin;
 
@@ -2724,35 +2832,27 @@ REVOKE ALL ON PROCEDURE cortex.work(IN max_jobs integer) FROM PUBLIC;
 GRANT ALL ON PROCEDURE cortex.work(IN max_jobs integer) TO cortex_runner;
 GRANT ALL ON PROCEDURE cortex.work(IN max_jobs integer) TO cortex_admin;
 
-GRANT SELECT ON TABLE corpus.change TO cortex_reader;
-GRANT SELECT ON TABLE corpus.change TO cortex_producer;
-GRANT SELECT,MAINTAIN ON TABLE corpus.change TO cortex_runner;
-GRANT SELECT,MAINTAIN ON TABLE corpus.change TO cortex_admin;
+GRANT MAINTAIN ON TABLE corpus.change TO cortex_runner;
+GRANT MAINTAIN ON TABLE corpus.change TO cortex_admin;
 
 GRANT SELECT ON TABLE corpus.corpora TO cortex_reader;
 GRANT SELECT ON TABLE corpus.corpora TO cortex_producer;
 GRANT SELECT,MAINTAIN ON TABLE corpus.corpora TO cortex_runner;
 GRANT SELECT,MAINTAIN ON TABLE corpus.corpora TO cortex_admin;
 
-GRANT SELECT ON TABLE corpus.grain_name TO cortex_reader;
-GRANT SELECT ON TABLE corpus.grain_name TO cortex_producer;
-GRANT SELECT,MAINTAIN ON TABLE corpus.grain_name TO cortex_runner;
-GRANT SELECT,MAINTAIN ON TABLE corpus.grain_name TO cortex_admin;
+GRANT MAINTAIN ON TABLE corpus.grain_name TO cortex_runner;
+GRANT MAINTAIN ON TABLE corpus.grain_name TO cortex_admin;
 
 GRANT SELECT ON TABLE corpus.historical_tasks TO cortex_reader;
 GRANT SELECT ON TABLE corpus.historical_tasks TO cortex_producer;
 GRANT SELECT,MAINTAIN ON TABLE corpus.historical_tasks TO cortex_runner;
 GRANT SELECT,MAINTAIN ON TABLE corpus.historical_tasks TO cortex_admin;
 
-GRANT SELECT ON TABLE corpus.kept_count TO cortex_reader;
-GRANT SELECT ON TABLE corpus.kept_count TO cortex_producer;
-GRANT SELECT,MAINTAIN ON TABLE corpus.kept_count TO cortex_runner;
-GRANT SELECT,MAINTAIN ON TABLE corpus.kept_count TO cortex_admin;
+GRANT MAINTAIN ON TABLE corpus.kept_count TO cortex_runner;
+GRANT MAINTAIN ON TABLE corpus.kept_count TO cortex_admin;
 
-GRANT SELECT ON TABLE corpus.kept_task TO cortex_reader;
-GRANT SELECT ON TABLE corpus.kept_task TO cortex_producer;
-GRANT SELECT,MAINTAIN ON TABLE corpus.kept_task TO cortex_runner;
-GRANT SELECT,MAINTAIN ON TABLE corpus.kept_task TO cortex_admin;
+GRANT MAINTAIN ON TABLE corpus.kept_task TO cortex_runner;
+GRANT MAINTAIN ON TABLE corpus.kept_task TO cortex_admin;
 
 GRANT SELECT ON TABLE corpus.log_errors TO cortex_reader;
 GRANT SELECT ON TABLE corpus.log_errors TO cortex_producer;
@@ -2779,10 +2879,8 @@ GRANT SELECT ON TABLE corpus.log_warnings TO cortex_producer;
 GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_warnings TO cortex_runner;
 GRANT SELECT,INSERT,MAINTAIN ON TABLE corpus.log_warnings TO cortex_admin;
 
-GRANT SELECT ON TABLE corpus.part TO cortex_reader;
-GRANT SELECT ON TABLE corpus.part TO cortex_producer;
-GRANT SELECT,MAINTAIN ON TABLE corpus.part TO cortex_runner;
-GRANT SELECT,MAINTAIN ON TABLE corpus.part TO cortex_admin;
+GRANT MAINTAIN ON TABLE corpus.part TO cortex_runner;
+GRANT MAINTAIN ON TABLE corpus.part TO cortex_admin;
 
 GRANT SELECT ON TABLE corpus.report_grain_cache TO cortex_reader;
 GRANT SELECT ON TABLE corpus.report_grain_cache TO cortex_producer;
@@ -2794,10 +2892,8 @@ GRANT SELECT ON TABLE corpus.services TO cortex_producer;
 GRANT SELECT,MAINTAIN ON TABLE corpus.services TO cortex_runner;
 GRANT SELECT,MAINTAIN ON TABLE corpus.services TO cortex_admin;
 
-GRANT SELECT ON TABLE corpus.slice TO cortex_reader;
-GRANT SELECT ON TABLE corpus.slice TO cortex_producer;
-GRANT SELECT,MAINTAIN ON TABLE corpus.slice TO cortex_runner;
-GRANT SELECT,MAINTAIN ON TABLE corpus.slice TO cortex_admin;
+GRANT MAINTAIN ON TABLE corpus.slice TO cortex_runner;
+GRANT MAINTAIN ON TABLE corpus.slice TO cortex_admin;
 
 GRANT SELECT ON TABLE corpus.tasks TO cortex_reader;
 GRANT SELECT ON TABLE corpus.tasks TO cortex_producer;

@@ -3,8 +3,8 @@
 -- Called by   the import, in the transaction of each batch; whoever changes tasks otherwise
 -- Returns     rows dropped from the cache
 -- Raises      22004 an argument is null
--- Locks       the five slices until commit. Waits for a populate that is under way, so that counts
---             taken before the change don't outlive it: call it last in the transaction.
+-- Locks       the five slices until commit. A slice that somebody is counting at this moment is not waited
+--             for: it will be stale when that count is published.
 
 create or replace function corpus.invalidate_scope(corpus_id integer, service_id integer)
 returns bigint
@@ -13,8 +13,6 @@ volatile
 security definer
 set search_path = ''
 as $$
-declare
-    v_rows bigint;
 begin
     if invalidate_scope.corpus_id is null then
         raise exception 'corpus_id is null'
@@ -25,18 +23,17 @@ begin
             using errcode = '22004', hint = 'Table corpus.services lists them.';
     end if;
 
-    perform corpus.lock_slice(
-        corpus_id => invalidate_scope.corpus_id,
-        service_id => invalidate_scope.service_id,
-        severity => null
+    return (
+        select
+            sum(
+                corpus.drop_slice(
+                    corpus_id => invalidate_scope.corpus_id,
+                    service_id => invalidate_scope.service_id,
+                    severity => s.severity
+                )
+            )
+        from corpus.severities() as s
     );
-
-    delete from corpus.report_grain_cache as r
-    where r.corpus_id = invalidate_scope.corpus_id
-        and r.service_id = invalidate_scope.service_id;
-
-    get diagnostics v_rows = row_count;
-    return v_rows;
 end;
 $$;
 

@@ -1,7 +1,8 @@
 -- Read one slice of the reports: the total, then the categories, each followed by what is in it,
 -- those that touch most tasks first.
 --
--- Returns     no row at all when the slice was never populated or has been invalidated since
+-- Returns     no row at all when the slice was never populated or has been invalidated since; stale, in every row
+--             alike: data changed since it was counted
 -- Raises      22004 an argument is null, 22023 no such corpus, service or severity
 
 create or replace function corpus.report_slice(
@@ -15,15 +16,24 @@ returns table (
     what text,
     task_count bigint,
     message_count bigint,
-    computed_at timestamptz
+    computed_at timestamptz,
+    stale boolean
 )
 language plpgsql
 stable
 security definer
 set search_path = ''
 as $$
+declare
+    v_stale boolean;
 begin
     perform corpus.require_slice(
+        corpus_id => report_slice.corpus_id,
+        service_id => report_slice.service_id,
+        severity => report_slice.severity
+    );
+
+    v_stale := corpus.slice_is_stale(
         corpus_id => report_slice.corpus_id,
         service_id => report_slice.service_id,
         severity => report_slice.severity
@@ -36,7 +46,8 @@ begin
         s.what,
         s.task_count,
         s.message_count,
-        s.computed_at
+        s.computed_at,
+        v_stale
     from (
         select
             r.*,

@@ -38,22 +38,32 @@ def test_refuses_null(conn, arguments):
         conn.execute(INVALIDATE, arguments)
 
 
-def test_is_not_lost_on_a_populate_that_is_under_way(connect):
+def test_is_not_lost_on_a_populate_that_is_under_way_and_does_not_wait_for_it(connect):
     populate, change, watcher = connect(), connect(), connect(autocommit=True)
+    change.execute("set lock_timeout = '100ms'")
     scope = make_scope(watcher)
     populate.execute(POPULATE, scope.slice("warning"))
     make_task(change, scope, -2, [("warning", "c", "w")])
-    waiting = threading.Thread(
-        target=change.execute, args=(INVALIDATE, [scope.corpus_id, scope.service_id])
-    )
 
-    waiting.start()
-    wait_until_blocked(watcher, change.info.backend_pid)
-    populate.commit()
-    waiting.join()
+    dropped = change.execute(INVALIDATE, [scope.corpus_id, scope.service_id]).fetchone()
     change.commit()
+    populate.commit()
 
-    assert cached(watcher, scope, "warning") == []
+    assert dropped == (0,)
+    assert pycortex.sql.slice_is_stale(watcher, *scope.slice("warning")) is True
+
+
+def test_marks_a_count_in_ranges_though_no_data_changed(connect):
+    conn = connect(autocommit=True)
+    scope = make_scope(conn)
+    make_task(conn, scope, -2, [("warning", "c", "w")])
+    run = pycortex.sql.begin_run(conn, *scope.slice("warning"))
+    pycortex.sql.count_range(conn, run.run, run.first_task, run.last_task)
+
+    conn.execute(INVALIDATE, [scope.corpus_id, scope.service_id])
+
+    pycortex.sql.finish_run(conn, run.run)
+    assert pycortex.sql.slice_is_stale(conn, *scope.slice("warning")) is True
 
 
 def test_makes_a_later_populate_wait_for_the_change(connect):

@@ -1,0 +1,1 @@
+select corpus.next_width(width => 1000, took => '250 milliseconds');

@@ -1,0 +1,209 @@
+-- Bring what a run has kept up to date: of each task that changed since, what it added goes and what it adds
+-- now comes.
+--
+-- Doing it twice for a task changes nothing, so that a change may be looked at again as long as it is not
+-- certain that it was seen.
+--
+-- Called by   corpus.finish_run, corpus.populate_scope; the slice is locked
+-- Returns     false: it can't tell what changed, or so much did that to count anew is quicker; it is dropped then
+-- Locks       names that are new, until commit
+
+create or replace function corpus.apply_changes(run integer)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set max_parallel_workers_per_gather = 0
+set jit = off
+as $$
+declare
+    v_run corpus.run;
+    v_seen pg_catalog.record;
+    v_changed bigint[];
+begin
+    select r.* into v_run
+    from corpus.run as r
+    where r.id = apply_changes.run;
+    select s.* into v_seen
+    from corpus.seen_now(severity => v_run.severity) as s;
+
+    with unseen as materialized (
+        select
+            c.task_id,
+            c.corpus_id,
+            c.service_id
+        from corpus.change as c
+        where c.severity = v_run.severity
+            and c.txid >= pg_snapshot_xmin(v_run.seen)
+            and not pg_visible_in_snapshot(c.txid, v_run.seen)
+            and (c.txid is distinct from v_run.seen_by or c.id > v_run.seen_upto)
+    )
+    select case
+        when exists (select from unseen as u where u.task_id is null and u.corpus_id is null) then null
+        else array(
+            select u.task_id
+            from unseen as u
+            where u.task_id is not null
+                and (
+                    u.corpus_id is null
+                    or (u.corpus_id = v_run.corpus_id and u.service_id = v_run.service_id)
+                )
+            group by u.task_id
+            order by u.task_id
+        )
+    end
+    into v_changed;
+
+    if v_changed is null or cardinality(v_changed) > greatest(1000, v_run.tasks / 2) then
+        update corpus.run as r
+        set state = 'dropped'
+        where r.id = v_run.id;
+        return false;
+    end if;
+
+    if v_changed <> '{}' then
+        -- Dynamic: one statement for five log tables; and planned for as many tasks as there are.
+        execute format(
+            $statement$
+            with fresh as materialized (
+                select
+                    l.task_id,
+                    l.category,
+                    l.what,
+                    count(*)::integer as messages
+                from corpus.tasks as t
+                join %s as l on l.task_id = t.id
+                where t.id = any($2)
+                    and t.corpus_id = $3
+                    and t.service_id = $4
+                    and t.status between $5 and $6
+                group by l.task_id, l.category, l.what
+            ),
+            new_name as (
+                insert into corpus.grain_name (category, what)
+                select
+                    f.category,
+                    f.what
+                from fresh as f
+                where not exists (
+                    select
+                    from corpus.grain_name as n
+                    where (n.category is null) = (f.category is null)
+                        and coalesce(n.category, '') = coalesce(f.category, '')
+                        and (n.what is null) = (f.what is null)
+                        and coalesce(n.what, '') = coalesce(f.what, '')
+                )
+                group by f.category, f.what
+                order by f.category collate "C", f.what collate "C"
+                on conflict (
+                    (category is null), (coalesce(category, '')), (what is null), (coalesce(what, ''))
+                ) do update
+                set category = excluded.category
+                returning id, category, what
+            ),
+            name as (
+                select n.id, n.category, n.what from corpus.grain_name as n
+                union all
+                select n.id, n.category, n.what from new_name as n
+            ),
+            old as materialized (
+                select
+                    k.task_id,
+                    k.names,
+                    k.messages
+                from corpus.kept_task as k
+                where k.run = $1
+                    and k.task_id = any($2)
+            ),
+            kept as (
+                insert into corpus.kept_task as k (run, task_id, names, messages)
+                select
+                    $1,
+                    f.task_id,
+                    array_agg(n.id),
+                    case when max(f.messages) > 1 then array_agg(f.messages) end
+                from fresh as f
+                join name as n
+                    on (n.category is null) = (f.category is null)
+                    and coalesce(n.category, '') = coalesce(f.category, '')
+                    and (n.what is null) = (f.what is null)
+                    and coalesce(n.what, '') = coalesce(f.what, '')
+                group by f.task_id
+                on conflict on constraint kept_task_pkey do update
+                set names = excluded.names,
+                    messages = excluded.messages
+            ),
+            gone as (
+                delete from corpus.kept_task as k
+                where k.run = $1
+                    and k.task_id = any($2)
+                    and not exists (select from fresh as f where f.task_id = k.task_id)
+            ),
+            delta as (
+                select 1 as sign, f.task_id, f.category, f.what, f.messages
+                from fresh as f
+                union all
+                select -1, o.task_id, n.category, n.what, coalesce(u.messages, 1)
+                from old as o
+                cross join unnest(o.names, o.messages) as u (name, messages)
+                join corpus.grain_name as n on n.id = u.name
+            ),
+            per_task as (
+                select
+                    grouping(d.category, d.what) as rolled_up,
+                    d.sign,
+                    d.category,
+                    d.what,
+                    sum(d.messages) as messages
+                from delta as d
+                group by grouping sets (
+                    (d.sign, d.task_id, d.category, d.what),
+                    (d.sign, d.task_id, d.category),
+                    (d.sign, d.task_id)
+                )
+            )
+            insert into corpus.kept_count as k (run, grain, category, what, task_count, message_count)
+            select
+                $1,
+                case p.rolled_up when 0 then 'what' when 1 then 'category' else 'total' end::corpus.grain,
+                p.category,
+                p.what,
+                sum(p.sign),
+                sum(p.sign * p.messages)
+            from per_task as p
+            group by p.rolled_up, p.category, p.what
+            having sum(p.sign) <> 0 or sum(p.sign * p.messages) <> 0
+            on conflict (
+                run, grain, (category is null), (coalesce(category, '')), (what is null), (coalesce(what, ''))
+            ) do update
+            set task_count = k.task_count + excluded.task_count,
+                message_count = k.message_count + excluded.message_count
+            $statement$,
+            corpus.severity_log(severity => v_run.severity)
+        )
+        using
+            v_run.id,
+            v_changed,
+            v_run.corpus_id,
+            v_run.service_id,
+            (select s.lowest from corpus.severities() as s where s.severity = v_run.severity),
+            (select s.highest from corpus.severities() as s where s.severity = v_run.severity);
+
+        delete from corpus.kept_count as k
+        where k.run = v_run.id
+            and k.task_count = 0
+            and k.grain <> 'total';
+    end if;
+
+    update corpus.run as r
+    set seen = v_seen.seen,
+        seen_by = v_seen.seen_by,
+        seen_upto = v_seen.seen_upto
+    where r.id = v_run.id;
+    return true;
+end;
+$$;
+
+comment on function corpus.apply_changes(integer) is
+'Brings what a run has kept up to date; says whether it could.';

@@ -1,0 +1,95 @@
+-- Clear away what dropped runs left, and changes that every slice has seen; one batch.
+--
+-- Called by   the bodies of the kinds populate_report and refresh_reports, as long as the batch is full; whoever wants to
+-- Returns     rows deleted
+-- Locks       those rows, skipping what somebody else has locked
+
+create or replace function corpus.clear_runs(batch_size integer default 20000)
+returns bigint
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+    v_run integer;
+    v_rows bigint;
+    v_total bigint := 0;
+    v_severity pg_catalog.text;
+    v_seen pg_catalog.xid8;
+begin
+    -- Whose corpus or service is gone, nobody asks for any more.
+    update corpus.run as r
+    set state = 'dropped'
+    where r.state <> 'dropped'
+        and (
+            not exists (select from corpus.corpora as c where c.id = r.corpus_id)
+            or not exists (select from corpus.services as s where s.id = r.service_id)
+        );
+
+    for v_run in
+        select r.id
+        from corpus.run as r
+        where r.state = 'dropped'
+        order by r.id
+        for update skip locked
+    loop
+        delete from corpus.part as p where p.run = v_run;
+        get diagnostics v_rows = row_count;
+        v_total := v_total + v_rows;
+        delete from corpus.kept_count as k where k.run = v_run;
+        get diagnostics v_rows = row_count;
+        v_total := v_total + v_rows;
+        delete from corpus.kept_task as k
+        where k.run = v_run
+            and k.task_id in (
+                select o.task_id
+                from corpus.kept_task as o
+                where o.run = v_run
+                limit clear_runs.batch_size
+            );
+        get diagnostics v_rows = row_count;
+        v_total := v_total + v_rows;
+        exit when v_total >= clear_runs.batch_size;
+
+        delete from corpus.run as r where r.id = v_run;
+    end loop;
+
+    for v_severity in select s.severity from corpus.severities() as s loop
+        -- The smallest of what they have not seen; without any, of what is under way.
+        select min(w.txid::pg_catalog.text::numeric)::pg_catalog.text::pg_catalog.xid8
+        into v_seen
+        from (
+            select pg_snapshot_xmin(s.seen) as txid
+            from corpus.slice as s
+            where s.severity = v_severity
+                and s.seen is not null
+            union all
+            select pg_snapshot_xmin(r.seen)
+            from corpus.run as r
+            where r.severity = v_severity
+                and r.state <> 'dropped'
+            union all
+            select pg_snapshot_xmin(pg_current_snapshot())
+        ) as w;
+
+        delete from corpus.change as c
+        where c.ctid = any(
+            array(
+                select o.ctid
+                from corpus.change as o
+                where o.severity = v_severity
+                    and o.txid < v_seen
+                limit clear_runs.batch_size
+                for update skip locked
+            )
+        );
+        get diagnostics v_rows = row_count;
+        v_total := v_total + v_rows;
+    end loop;
+    return v_total;
+end;
+$$;
+
+comment on function corpus.clear_runs(integer) is
+'Clears away what counts of reports left that nobody needs any more; returns how many rows.';
