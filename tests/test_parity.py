@@ -43,6 +43,10 @@ EXCEPTIONS = {
     "cron_name": "cortex_reader",  # for whoever looks an entry up
     "maintenance_key": "cortex_runner",  # reindex and analyze call these, as their runner
     "table_indexes": "cortex_runner",
+    "relation_bytes": "cortex_runner",
+    "partition_tree": "cortex_runner",
+    "tree_bytes": "cortex_runner",
+    "analyze_table": "cortex_runner",
     "end_body": "cortex_runner",  # work calls these, as whoever works
     "fail_body": "cortex_runner",
     "kinds_to_work": "cortex_runner",

@@ -10,6 +10,7 @@ from pycortex._maintenance._session import Refused, Session
 
 __all__ = ["analyze"]
 
+_TREE_BYTES = "select cortex.tree_bytes(%s)"
 _STATEMENT = sql.SQL("analyze {}")
 
 
@@ -23,7 +24,7 @@ def analyze(session: Session, row: Row, oid: int, place: int, total: int) -> Non
     name = session.rows(_queries.BY_OID, oid)
     if not name:
         raise Refused("there is no such table any more")
-    row.bytes_before = row.bytes_after = _size(session, oid)
+    row.bytes_before = row.bytes_after = session.value(_TREE_BYTES, oid)
     statement = _STATEMENT.format(sql.Identifier(*name[0]))
     notices = session.run(statement, oid, (place, total, f"analyzing {row.table}"))
     for notice in notices:
@@ -31,9 +32,4 @@ def analyze(session: Session, row: Row, oid: int, place: int, total: int) -> Non
     if skipped := [notice for notice in notices if notice.skips]:
         row.outcome = "skipped"
         row.reason = "; ".join(dict.fromkeys(notice.words for notice in skipped))
-    row.bytes_after = _size(session, oid)
-
-
-def _size(session: Session, oid: int) -> int:
-    row = session.conn.execute(_queries.TREE_SIZE.encode(), {"oid": oid}).fetchone()
-    return 0 if row is None else int(row[0])
+    row.bytes_after = session.value(_TREE_BYTES, oid)

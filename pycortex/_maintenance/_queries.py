@@ -11,7 +11,6 @@ __all__ = [
     "LIMITS",
     "LOOK",
     "TAKE",
-    "TREE_SIZE",
     "UNLOCK",
 ]
 
@@ -31,22 +30,10 @@ where c.oid = %s
 
 # The tables below a partitioned one that hold rows of their own; foreign ones have no indexes here.
 LEAVES = """
-select format('%%I.%%I', n.nspname, c.relname)
-from pg_catalog.pg_partition_tree(%s) as t
-join pg_catalog.pg_class as c on c.oid = t.relid and c.relkind = 'r'
-join pg_catalog.pg_namespace as n on n.oid = c.relnamespace
-where t.isleaf
-order by n.nspname, c.relname
-"""
-
-# Without indexes; of a partitioned table, with all of its partitions.
-TREE_SIZE = """
-select coalesce(sum(pg_table_size(r.oid)), 0)::bigint
-from (
-    select c.oid from pg_catalog.pg_class as c where c.oid = %(oid)s and c.relkind <> 'p'
-    union
-    select t.relid from pg_catalog.pg_partition_tree(%(oid)s) as t where t.isleaf
-) as r
+select t.relation_name
+from cortex.partition_tree(%s) as t
+where t.relkind = 'r'
+order by t.relation_name
 """
 
 LIMITS = """

@@ -22,7 +22,7 @@ _DROP = sql.SQL("drop index concurrently if exists {}")
 class _Index:
     oid: int
     name: str
-    bytes: int
+    bytes: int | None
     state: str
 
 
@@ -52,7 +52,7 @@ class _Turn:
 
     def take(self) -> None:
         indexes = self._indexes()
-        self.row.bytes_before = sum(index.bytes for index in indexes)
+        self.row.bytes_before = _sum(indexes)
         self._drop([index for index in indexes if index.state == "leftover"])
         work = [index for index in indexes if index.state in ("valid", "invalid", "exclusion")]
         for index in indexes:
@@ -71,7 +71,7 @@ class _Turn:
             self.row.warn("it has no indexes to rebuild")
         indexes = self._indexes()
         self._drop([index for index in indexes if index.state == "leftover"])
-        self.row.bytes_after = sum(index.bytes for index in self._indexes())
+        self.row.bytes_after = _sum(self._indexes())
 
     def _rebuild(self, index: _Index, number: str) -> bool:
         """Rebuild one index; returns whether to go on with the next."""
@@ -133,3 +133,9 @@ class _Turn:
                     self.session.clean(self._drop_statement(index))
         except psycopg.Error as error:
             self.row.warn(f"left behind by the cancelled statement: {said(error)}")
+
+
+def _sum(indexes: list[_Index]) -> int | None:
+    """Add sizes up; unknown where one is locked at this moment."""
+    sizes = [index.bytes for index in indexes]
+    return None if None in sizes else sum(size for size in sizes if size is not None)

@@ -91,8 +91,16 @@ class Session:
         _set(self.conn, "statement_timeout", "0")
 
     def rows(self, query: str, *values: Any) -> list[Any]:
-        """Ask something short."""
-        return self.conn.execute(query.encode(), values).fetchall()
+        """
+        Ask something short.
+
+        Raises:
+            Refused: It wants a lock that it can't have in time.
+        """
+        try:
+            return self.conn.execute(query.encode(), values).fetchall()
+        except psycopg.errors.LockNotAvailable as error:
+            raise Refused(said(error), waited=True) from None
 
     def value(self, query: str, *values: Any) -> Any:
         """Ask for one value; None where there is no row."""

@@ -6,7 +6,7 @@
 -- somebody's own index, whatever its name. dead: somebody's DROP INDEX CONCURRENTLY was not finished.
 --
 -- Called by   the body of kind reindex, as its runner; maintenance_plan
--- Returns     one row per index: names quoted, bytes of all its forks; parts of a partitioned index alone
+-- Returns     one row per index: names quoted; bytes null where it is locked at this moment; parts of a partitioned index alone
 --             are there, the partitioned index itself holds nothing
 
 create or replace function cortex.table_indexes(relation oid)
@@ -22,9 +22,7 @@ as $$
             c.relnamespace,
             c.relam,
             c.relispartition,
-            c.relname ~ '_cc(new|old)[0-9]*$' as named_so,
-            pg_get_expr(x.indexprs, x.indrelid) as expressions,
-            pg_get_expr(x.indpred, x.indrelid) as predicate
+            c.relname ~ '_cc(new|old)[0-9]*$' as named_so
         from pg_catalog.pg_class as t
         join pg_catalog.pg_index as x on x.indrelid in (t.oid, t.reltoastrelid)
         join pg_catalog.pg_class as c on c.oid = x.indexrelid and c.relkind = 'i'
@@ -34,7 +32,7 @@ as $$
     select
         i.indexrelid,
         format('%I.%I', n.nspname, i.relname),
-        coalesce(pg_total_relation_size(i.indexrelid), 0),
+        cortex.relation_bytes(relation => i.indexrelid),
         case
             when not i.indisvalid
                 and i.named_so
@@ -56,8 +54,8 @@ as $$
                         and o.indclass::pg_catalog.text = i.indclass::pg_catalog.text
                         and o.indoption::pg_catalog.text = i.indoption::pg_catalog.text
                         and o.indcollation::pg_catalog.text = i.indcollation::pg_catalog.text
-                        and o.expressions is not distinct from i.expressions
-                        and o.predicate is not distinct from i.predicate
+                        and o.indexprs::pg_catalog.text is not distinct from i.indexprs::pg_catalog.text
+                        and o.indpred::pg_catalog.text is not distinct from i.indpred::pg_catalog.text
                 )
                 then 'leftover'
             when not i.indislive then 'dead'

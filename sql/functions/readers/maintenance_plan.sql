@@ -5,6 +5,7 @@
 --
 -- Called by   pycortex reindex and analyze with --dry-run; whoever plans a night's work
 -- Returns     one row per table in the order of the work, for a reindex of a partitioned one each partition.
+--             Sizes are null where somebody has it locked at this moment.
 --             indexes: an array of {index, bytes, state} with the states valid, invalid (made anew), leftover
 --             (of a failed REINDEX CONCURRENTLY, dropped), dead (half dropped by somebody, left so), exclusion
 --             (PostgreSQL can't rebuild these online). in_the_way: sessions with a lock that the work would
@@ -63,26 +64,20 @@ begin
             or maintenance_plan.kind = 'analyze'
         union all
         select
-            p.relid::pg_catalog.oid,
-            format('%I.%I', s.nspname, c.relname),
+            p.relation_id,
+            p.relation_name,
             n.place,
             n.name
         from named as n
-        cross join pg_partition_tree(n.oid) as p
-        join pg_catalog.pg_class as c on c.oid = p.relid and c.relkind = 'r'
-        join pg_catalog.pg_namespace as s on s.oid = c.relnamespace
+        cross join cortex.partition_tree(relation => n.oid) as p
         where n.relkind = 'p'
             and maintenance_plan.kind = 'reindex'
-            and p.isleaf
+            and p.relkind = 'r'
     ),
     looked as (
         select
             w.*,
-            (
-                select coalesce(sum(pg_table_size(p.relid)), pg_table_size(w.oid))::bigint
-                from pg_partition_tree(w.oid) as p
-                where p.isleaf
-            ) as table_bytes,
+            cortex.tree_bytes(relation => w.oid) as table_bytes,
             i.bytes as index_bytes,
             i.found,
             i.counts,
@@ -93,7 +88,7 @@ begin
         from work as w
         cross join lateral (
             select
-                coalesce(sum(x.bytes), 0)::bigint as bytes,
+                case when count(*) = count(x.bytes) then coalesce(sum(x.bytes), 0)::bigint end as bytes,
                 jsonb_agg(
                     jsonb_build_object('index', x.index_name, 'bytes', x.bytes, 'state', x.state)
                     order by x.index_name
