@@ -147,9 +147,7 @@ class Bodies:
         Others hear that the grace is about to be over, if they ask for it.
         """
         self._ending = True
-        for ticket in tuple(self._tickets.values()):
-            if ticket.progress is not None:
-                ticket.progress._last_call.set()
+        self.last_call()
         until = float("inf")
         with self._changed:
             while time.monotonic() < until and (carriers := self._mortal()):
@@ -158,6 +156,12 @@ class Bodies:
                 for carrier in carriers:
                     carrier.end(Verdict.STOP, left)
                 self._changed.wait(0.2)
+
+    def last_call(self) -> None:
+        """Let bodies hear that the grace is about to be over, if they ask for it."""
+        for ticket in tuple(self._tickets.values()):
+            if ticket.progress is not None:
+                ticket.progress._last_call.set()
 
     def _mortal(self) -> list[Carrier]:
         return [

@@ -396,6 +396,11 @@ class Runner:
         self._bodies.reserve(ticket)
         self._bodies.launch(ticket, job.uuid)
 
+    def _last_call(self, grace: float) -> None:
+        """Have bodies that heed it end at once, and give them so long to clean up."""
+        self.grace = grace
+        self._bodies.last_call()
+
     def _leave(self, grace: float) -> None:
         # Within the grace, so that processes have ended when the database hears of it.
         spare = min(self._kill_after, grace / 2)

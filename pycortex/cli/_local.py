@@ -2,7 +2,8 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any
 
 import click
@@ -10,6 +11,7 @@ import psycopg
 from psycopg import Connection
 
 from pycortex import registry, sql
+from pycortex.cli._activity import with_activity
 from pycortex.cli._app import App
 from pycortex.cli._errors import RefusedError
 from pycortex.cli._jobs import by_uuid
@@ -25,6 +27,10 @@ Spawn = Callable[[Connection[Any]], Spawned]
 
 GRACE = 1.0
 """Seconds that a body gets to end by itself after Ctrl-C."""
+
+CLEANING = ("reindex", "analyze")
+PATIENCE = 15.0
+"""Kinds whose bodies end their statement on the server then, and how long cleaning up may take."""
 
 
 def run_or_queue(app: App, spawn: Spawn, *, queue: bool, as_json: bool) -> None:
@@ -66,13 +72,25 @@ def run_here(conninfo: str, spawn: Spawn, *, stream: IO[str] | None) -> Job:
     with Runner(conninfo, max_workers=1, name=name, grace=GRACE) as runner:
         job = _take(conninfo, spawn, runner)
         with (
-            Source(conninfo, lambda conn: by_uuid(conn, [job.uuid])) as source,
+            _ending_statements(runner, job),
+            Source(conninfo, lambda conn: with_activity(conn, by_uuid(conn, [job.uuid]))) as source,
             screen(stream) as shown,
         ):
             found = follow(source, shown, over=_over)
     if not found:
         raise RefusedError(f"job {job.uuid} is gone", "it was purged")
     return found[0]
+
+
+@contextmanager
+def _ending_statements(runner: Runner, job: Job) -> Iterator[None]:
+    """Let Ctrl-C end what maintenance does in the database, which else would go on without us."""
+    try:
+        yield
+    except BaseException:
+        if job.kind in CLEANING:
+            runner._last_call(PATIENCE)
+        raise
 
 
 def _take(conninfo: str, spawn: Spawn, runner: Runner) -> Job:

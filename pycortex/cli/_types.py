@@ -16,6 +16,7 @@ __all__ = [
     "JOB",
     "JSON_OBJECT",
     "KINDS",
+    "LIMIT",
     "MOMENT",
     "NAME",
     "RUNNER",
@@ -213,6 +214,7 @@ def _no_constant(name: str) -> Any:
 
 JOB = _Job()
 SECONDS = _Seconds(min=0)
+LIMIT = _Seconds(min=0, max=2_147_483)
 RUNNER = _Runner()
 JSON_OBJECT = _JsonObject()
 MOMENT = _Moment()

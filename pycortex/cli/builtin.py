@@ -1,6 +1,7 @@
 """reindex, analyze, report and corpus: the built-in jobs, run here or only queued."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from pycortex import sql
 from pycortex._newfile import allow
 from pycortex.cli._app import App, Command, Group, pass_app
 from pycortex.cli._local import run_or_queue
+from pycortex.cli._plan import print_plan
 from pycortex.cli._report import print_report
-from pycortex.cli._types import is_text
+from pycortex.cli._types import LIMIT, is_text
 from pycortex.dataset_export import FORMATS
 from pycortex.models import Spawned
 
@@ -35,40 +37,88 @@ def running(function: Callable[..., Any]) -> Callable[..., Any]:
     return pass_app(function)
 
 
+def maintaining(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what the commands of maintenance take beside."""
+    for option in (
+        click.option(
+            "--dry-run", is_flag=True, help="Only say what would be done, and why; change nothing."
+        ),
+        click.option(
+            "--statement-timeout",
+            type=LIMIT,
+            metavar="SECONDS",
+            help="Longest time for one statement; 0 for none.  [default: 0]",
+        ),
+        click.option(
+            "--lock-timeout",
+            type=LIMIT,
+            metavar="SECONDS",
+            help="Longest wait for a lock; 0 for none.  [default: 60]",
+        ),
+        click.argument("tables", nargs=-1, metavar="[TABLE]..."),
+    ):
+        function = option(function)
+    return function
+
+
 @click.command(cls=Command, example="pycortex reindex corpus.tasks")
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@maintaining
 @running
-def reindex(
-    app: App, tables: tuple[str, ...], queue: bool, actor: str | None, as_json: bool
-) -> None:
+def reindex(app: App, **given: Any) -> None:
     """
     Rebuild indexes online.
 
     Table by table: of these tables, or of the seven that imports churn most.
     """
-
-    def spawn(conn: Connection[Any]) -> Spawned:
-        return sql.spawn_reindex(conn, actor=actor, tables=list(tables) or None)
-
-    run_or_queue(app, spawn, queue=queue, as_json=as_json)
+    _maintain(app, "reindex", sql.spawn_reindex, **given)
 
 
 @click.command(cls=Command, example="pycortex analyze")
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@maintaining
 @running
-def analyze(
-    app: App, tables: tuple[str, ...], queue: bool, actor: str | None, as_json: bool
-) -> None:
+def analyze(app: App, **given: Any) -> None:
     """
     Refresh planner statistics.
 
     Table by table: of these tables, or of the seven that imports churn most.
     """
+    _maintain(app, "analyze", sql.spawn_analyze, **given)
 
-    def spawn(conn: Connection[Any]) -> Spawned:
-        return sql.spawn_analyze(conn, actor=actor, tables=list(tables) or None)
 
-    run_or_queue(app, spawn, queue=queue, as_json=as_json)
+def _maintain(
+    app: App,
+    kind: str,
+    spawn: Callable[..., Spawned],
+    *,
+    tables: tuple[str, ...],
+    lock_timeout: float | None,
+    statement_timeout: float | None,
+    dry_run: bool,
+    queue: bool,
+    actor: str | None,
+    as_json: bool,
+) -> None:
+    if dry_run:
+        if queue:
+            raise click.UsageError("--dry-run makes no job that --queue could queue")
+        with app.connect() as conn:
+            print_plan(conn, kind, tables, as_json=as_json)
+        return
+
+    def ask(conn: Connection[Any]) -> Spawned:
+        return spawn(
+            conn,
+            actor=actor,
+            tables=list(tables) or None,
+            lock_timeout=_span(lock_timeout),
+            statement_timeout=_span(statement_timeout),
+        )
+
+    run_or_queue(app, ask, queue=queue, as_json=as_json)
+
+
+def _span(seconds: float | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 @click.group(cls=Group)
