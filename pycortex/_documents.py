@@ -97,14 +97,15 @@ def find(path: str, *, inside: str | None = None) -> Documents:
     dot). Links to files are followed, links to folders are not, and nothing is ever unpacked.
 
     Args:
-        inside: A folder that the place, and links in it, must not lead out of.
+        inside: A folder that the place, and links in it, must not lead out of, and that a relative
+            path is relative to.
 
     Raises:
         Unusable: It isn't there, or is neither; or it lies elsewhere.
     """
     try:
         if not os.path.isabs(path):
-            path = os.path.join(os.getcwd(), path)
+            path = os.path.join(inside or os.getcwd(), path)
         if inside is not None and not _leads_into(path, inside):
             raise Unusable(f"{path} is not in {inside}, where this process reads documents")
         mode = os.stat(path).st_mode

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -47,19 +47,24 @@ HELD = 64 * 2**20
 GLANCE = 0.5
 """Seconds between two signs of life, while nothing is ready."""
 
+PATIENCE = 600.0
+"""Seconds of waiting for one document in which there are signs of life; then it seems to hang."""
+
 NAMED = 3
 """Documents that are named of those which a process had when it ended."""
 
 
 def parse_all(
-    documents: Iterator[Document], total: int, beat: Beat
+    documents: Iterator[Document], total: int, beat: Beat, stopped: Callable[[], bool]
 ) -> Generator[tuple[str, Parsed], None, None]:
     """
     Yield the name of each document, in order, and what it says; close it when it is of no use.
 
     Args:
         total: How many there may be.
-        beat: Called twice a second while none is ready; what it raises ends all.
+        beat: Called twice a second while none is ready; what it raises ends all. Not called any
+            more where a document seems to hang, so that this shows, until the job is stopped.
+        stopped: Says whether the job is to end.
 
     Raises:
         JobFailed: A process that parsed was ended by somebody else.
@@ -67,7 +72,7 @@ def parse_all(
     count = min(PROCESSES, _processors()) if total >= ENOUGH else 0
     with _parsers(count) as parsers:
         if parsers:
-            yield from _apart(documents, parsers, beat)
+            yield from _apart(documents, parsers, beat, stopped)
         else:
             for document in documents:
                 yield document.entry, parsed(log_of(document.fetch(beat), beat))
@@ -211,7 +216,10 @@ def _parsers(count: int) -> Iterator[list[_Parser]]:
 
 
 def _apart(
-    documents: Iterator[Document], parsers: list[_Parser], beat: Beat
+    documents: Iterator[Document],
+    parsers: list[_Parser],
+    beat: Beat,
+    stopped: Callable[[], bool],
 ) -> Iterator[tuple[str, Parsed]]:
     desk = parsers[0]._desk
     batches = _batches(documents, beat)
@@ -224,17 +232,20 @@ def _apart(
             return
         desk.first = batch = waiting.popleft()
         done = 0
+        since = time.monotonic()
         while done < len(batch.entries):
             try:
                 answers = batch.answers.get(timeout=GLANCE)
             except Empty:
-                beat()
+                if time.monotonic() - since < PATIENCE or stopped():
+                    beat()
                 continue
             if isinstance(answers, str):
                 raise JobFailed(answers)
             desk.hold(-sum(answer.size for answer in answers))
             yield from zip(batch.entries[done : done + len(answers)], answers, strict=True)
             done += len(answers)
+            since = time.monotonic()
 
 
 def _batches(documents: Iterator[Document], beat: Beat) -> Iterator[_Batch]:

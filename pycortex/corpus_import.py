@@ -53,12 +53,19 @@ def corpus_import(progress: JobProgress) -> dict[str, object]:
         documents = _documents.find(path, inside=os.environ.get(FOLDER) or None)
         conn = progress.connection()
         store = _Store(conn, sql.open_corpus(conn, corpus), sql.open_service(conn, service))
+        at = (0, documents.total, "starting")
         with (
             documents.open() as each,
-            closing(parse_all(each, documents.total, lambda: progress.step(*at))) as all_parsed,
+            closing(
+                parse_all(
+                    each,
+                    documents.total,
+                    beat=lambda: progress.step(*at),
+                    stopped=lambda: progress.cancel_requested,
+                )
+            ) as ready,
         ):
-            at = (0, documents.total, "starting")
-            for done, (entry, document) in enumerate(all_parsed):
+            for done, (entry, document) in enumerate(ready):
                 at = (done, max(done, documents.total), f"importing {entry}")
                 progress.step(*at)
                 store.put(entry, document)

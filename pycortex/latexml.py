@@ -40,6 +40,9 @@ _LINE_LIMIT = 32 * 1024
 _ROOM = 4 * DETAILS_LIMIT
 """Bytes of details that are looked at."""
 
+MESSAGES_LIMIT = 64 * 2**20
+"""Characters of all messages of one log; nobody reads more, but it would fill the memory."""
+
 WHOLE_LIMIT = 4 * 2**20
 """Bytes of a log that is parsed in one go; a longer one is parsed line by line, as it is read."""
 
@@ -73,6 +76,11 @@ class Message:
     category: str
     what: str
     details: str
+
+    @property
+    def size(self) -> int:
+        """About what it takes."""
+        return 200 + len(self.category) + len(self.what) + len(self.details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +186,7 @@ def parse(source: Iterable[bytes]) -> Log:
     complete = False
     messages: list[Message] = []
     draft: _Draft | None = None
+    room = MESSAGES_LIMIT
 
     for number, line in enumerate(source):
         empty = empty and not line.strip()
@@ -186,6 +195,9 @@ def parse(source: Iterable[bytes]) -> Log:
         if severity is not None and not line[colon : colon + 1].isspace() and len(line) > colon:
             if draft is not None:
                 messages.append(draft.message())
+                room -= messages[-1].size
+                if room < 0:
+                    return invalid("too_long", f"its messages are over {MESSAGES_LIMIT} characters")
             draft = _Draft(severity, line[colon:])
             known = known or draft.well_formed
         elif draft is not None and line.startswith(b"\t"):
