@@ -14,6 +14,8 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set enable_mergejoin = off
+set work_mem = '64MB'
 set max_parallel_workers_per_gather = 0
 set jit = off
 as $$
@@ -112,68 +114,152 @@ begin
                     k.task_id,
                     k.names,
                     k.messages
-                from corpus.kept_task as k
-                where k.run = $1
-                    and k.task_id = any($2)
+                from unnest($2) as c (task_id)
+                -- One look-up for each, whatever the planner thinks of this run.
+                cross join lateral (
+                    select
+                        k.task_id,
+                        k.names,
+                        k.messages
+                    from corpus.kept_task as k
+                    where k.run = $1
+                        and k.task_id = c.task_id
+                    offset 0
+                ) as k
             ),
-            kept as (
-                insert into corpus.kept_task as k (run, task_id, names, messages)
+            now as materialized (
                 select
-                    $1,
                     f.task_id,
-                    array_agg(n.id),
-                    case when max(f.messages) > 1 then array_agg(f.messages) end
+                    n.id as name,
+                    f.messages
                 from fresh as f
                 join name as n
                     on (n.category is null) = (f.category is null)
                     and coalesce(n.category, '') = coalesce(f.category, '')
                     and (n.what is null) = (f.what is null)
                     and coalesce(n.what, '') = coalesce(f.what, '')
-                group by f.task_id
+            ),
+            before as materialized (
+                select
+                    o.task_id,
+                    u.name,
+                    coalesce(u.messages, 1) as messages
+                from old as o
+                cross join unnest(o.names, o.messages) as u (name, messages)
+            ),
+            -- What is as it was cancels out here, before names are looked at.
+            difference as materialized (
+                select
+                    b.task_id,
+                    n.category,
+                    n.what,
+                    b.tasks,
+                    b.messages
+                from (
+                    select
+                        s.task_id,
+                        s.name,
+                        sum(s.sign) as tasks,
+                        sum(s.sign * s.messages) as messages
+                    from (
+                        select 1 as sign, w.task_id, w.name, w.messages from now as w
+                        union all
+                        select -1, b.task_id, b.name, b.messages from before as b
+                    ) as s
+                    group by s.task_id, s.name
+                    having sum(s.sign) <> 0 or sum(s.sign * s.messages) <> 0
+                ) as b
+                join name as n on n.id = b.name
+            ),
+            touched as materialized (
+                select
+                    d.task_id,
+                    d.category,
+                    sum(d.messages) as messages
+                from difference as d
+                group by d.task_id, d.category
+            ),
+            has as (
+                select
+                    t.category,
+                    1 as sign
+                from touched as t
+                join (
+                    select f.task_id, f.category from fresh as f group by f.task_id, f.category
+                ) as f
+                    on f.task_id = t.task_id
+                    and (f.category is null) = (t.category is null)
+                    and coalesce(f.category, '') = coalesce(t.category, '')
+                union all
+                select
+                    t.category,
+                    -1
+                from touched as t
+                join (
+                    select b.task_id, n.category
+                    from before as b
+                    join corpus.grain_name as n on n.id = b.name
+                    group by b.task_id, n.category
+                ) as b
+                    on b.task_id = t.task_id
+                    and (b.category is null) = (t.category is null)
+                    and coalesce(b.category, '') = coalesce(t.category, '')
+            ),
+            kept as (
+                insert into corpus.kept_task as k (run, task_id, names, messages)
+                select
+                    $1,
+                    w.task_id,
+                    array_agg(w.name),
+                    case when max(w.messages) > 1 then array_agg(w.messages) end
+                from now as w
+                where w.task_id in (select t.task_id from touched as t)
+                group by w.task_id
                 on conflict on constraint kept_task_pkey do update
                 set names = excluded.names,
                     messages = excluded.messages
             ),
-            gone as (
+            gone as materialized (
+                select o.task_id from old as o
+                except
+                select w.task_id from now as w
+            ),
+            dropped as (
                 delete from corpus.kept_task as k
+                using gone as g
                 where k.run = $1
-                    and k.task_id = any($2)
-                    and not exists (select from fresh as f where f.task_id = k.task_id)
+                    and k.task_id = g.task_id
             ),
             delta as (
-                select 1 as sign, f.task_id, f.category, f.what, f.messages
-                from fresh as f
+                select 'what'::corpus.grain as grain, d.category, d.what, sum(d.tasks) as tasks, sum(d.messages) as messages
+                from difference as d
+                group by d.category, d.what
                 union all
-                select -1, o.task_id, n.category, n.what, coalesce(u.messages, 1)
-                from old as o
-                cross join unnest(o.names, o.messages) as u (name, messages)
-                join corpus.grain_name as n on n.id = u.name
-            ),
-            per_task as (
+                select 'category', s.category, null, sum(s.tasks), sum(s.messages)
+                from (
+                    select t.category, 0 as tasks, t.messages from touched as t
+                    union all
+                    select h.category, h.sign, 0 from has as h
+                ) as s
+                group by s.category
+                union all
                 select
-                    grouping(d.category, d.what) as rolled_up,
-                    d.sign,
-                    d.category,
-                    d.what,
-                    sum(d.messages) as messages
-                from delta as d
-                group by grouping sets (
-                    (d.sign, d.task_id, d.category, d.what),
-                    (d.sign, d.task_id, d.category),
-                    (d.sign, d.task_id)
-                )
+                    'total',
+                    null,
+                    null,
+                    (select count(distinct w.task_id) from now as w) - (select count(*) from old),
+                    coalesce(sum(t.messages), 0)
+                from touched as t
             )
             insert into corpus.kept_count as k (run, grain, category, what, task_count, message_count)
             select
                 $1,
-                case p.rolled_up when 0 then 'what' when 1 then 'category' else 'total' end::corpus.grain,
-                p.category,
-                p.what,
-                sum(p.sign),
-                sum(p.sign * p.messages)
-            from per_task as p
-            group by p.rolled_up, p.category, p.what
-            having sum(p.sign) <> 0 or sum(p.sign * p.messages) <> 0
+                d.grain,
+                d.category,
+                d.what,
+                d.tasks,
+                d.messages
+            from delta as d
             on conflict (
                 run, grain, (category is null), (coalesce(category, '')), (what is null), (coalesce(what, ''))
             ) do update

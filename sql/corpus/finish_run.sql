@@ -60,6 +60,7 @@ begin
         update corpus.run as r
         set state = 'kept'
         where r.id = v_run.id;
+        analyze corpus.kept_task;
         if corpus.apply_changes(run => v_run.id) then
             select r.* into v_run
             from corpus.run as r
