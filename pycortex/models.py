@@ -11,6 +11,7 @@ from uuid import UUID
 __all__ = [
     "Configuration",
     "DebounceMode",
+    "Expired",
     "InterruptPolicy",
     "Job",
     "JobActivity",
@@ -268,6 +269,17 @@ class JobEvent:
     actor: str
     role: str
     message: str
+    id: int | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """How many jobs of a kind and status are older than they are to be kept."""
+
+    kind: str
+    status: JobStatus
+    jobs: int
 
 
 @dataclass(frozen=True, slots=True)

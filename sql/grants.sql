@@ -10,8 +10,8 @@ declare
     -- pg_cron.
     v_readers constant text[] := array[
         'clock', 'count_recent_with_status', 'cron_entry', 'cron_name', 'db_now', 'find_job',
-        'list_recent', 'list_schedules', 'lock_space', 'maintenance_plan', 'metrics', 'overview',
-        'report_populate_active', 'rules', 'schema_version', 'status_counts'
+        'list_jobs', 'list_recent', 'list_schedules', 'lock_space', 'maintenance_plan', 'metrics', 'overview',
+        'purge_plan', 'report_populate_active', 'rules', 'schema_version', 'status_counts'
     ];
     v_producers constant text[] := array[
         'cancel_job', 'rerun_job', 'spawn_analyze', 'spawn_job', 'spawn_jobs', 'spawn_reindex',
@@ -115,7 +115,20 @@ begin
         execute format('grant usage on schema corpus to %I', v_role);
         execute format('grant select on all tables in schema corpus to %I', v_role);
         execute format(
-            'grant execute on function corpus.report_slice(integer, integer, text) to %I', v_role
+            'revoke all on corpus.change, corpus.grain_name, corpus.kept_count, corpus.kept_task, '
+            'corpus.part, corpus.run, corpus.slice from %I',
+            v_role
+        );
+        execute format(
+            'grant execute on function corpus.report_slice(integer, integer, text), '
+            'corpus.slice_is_stale(integer, integer, text) to %I',
+            v_role
+        );
+
+        continue when v_role = 'cortex_reader';
+
+        execute format(
+            'grant execute on function corpus.count_now(integer, integer, text, interval, text) to %I', v_role
         );
 
         continue when v_role not in ('cortex_runner', 'cortex_admin');
@@ -126,10 +139,15 @@ begin
             v_role
         );
         execute format(
-            'grant execute on function corpus.invalidate_all(), '
-            'corpus.invalidate_scope(integer, integer), corpus.open_corpus(text), '
+            'grant execute on function corpus.begin_run(integer, integer, text, boolean), '
+            'corpus.clear_runs(integer), corpus.count_range(integer, bigint, bigint), '
+            'corpus.drop_run(integer), corpus.finish_run(integer), corpus.forget_grains(integer, integer), '
+            'corpus.invalidate_all(), '
+            'corpus.invalidate_scope(integer, integer), corpus.keep_range(integer, bigint, bigint), '
+            'corpus.next_width(bigint, interval), corpus.open_corpus(text), '
             'corpus.open_service(text), corpus.populate_scope(integer, integer, text), '
-            'corpus.put_tasks(integer, integer, text[], integer[]) to %I',
+            'corpus.put_tasks(integer, integer, text[], integer[]), '
+            'corpus.refresh_slice(integer, integer, text) to %I',
             v_role
         );
         if current_setting('server_version_num')::integer >= 170000 then

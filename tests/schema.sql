@@ -55,6 +55,8 @@ COMMENT ON TYPE cortex.verdict IS 'What a job hears when it steps: go on, wind d
 CREATE FUNCTION corpus.apply_changes(run integer) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
+    SET enable_mergejoin TO 'off'
+    SET work_mem TO '64MB'
     SET max_parallel_workers_per_gather TO '0'
     SET jit TO 'off'
     AS $_$ … $_$;
@@ -778,6 +780,13 @@ CREATE FUNCTION cortex.kinds_to_work(role text) RETURNS text[]
 
 COMMENT ON FUNCTION cortex.kinds_to_work(role text) IS 'Kinds with a body in SQL that this role may run, and that wait.';
 
+CREATE FUNCTION cortex.list_jobs(kinds text[] DEFAULT NULL::text[], statuses cortex.job_status[] DEFAULT NULL::cortex.job_status[], actor text DEFAULT NULL::text, scope jsonb DEFAULT NULL::jsonb, since timestamp with time zone DEFAULT NULL::timestamp with time zone, after_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, after_uuid uuid DEFAULT NULL::uuid, max_rows integer DEFAULT 50) RETURNS SETOF cortex.jobs
+    LANGUAGE plpgsql SECURITY DEFINER ROWS 50
+    SET search_path TO ''
+    AS $_$ … $_$;
+
+COMMENT ON FUNCTION cortex.list_jobs(kinds text[], statuses cortex.job_status[], actor text, scope jsonb, since timestamp with time zone, after_created_at timestamp with time zone, after_uuid uuid, max_rows integer) IS 'Jobs of these kinds, statuses, this actor and scope, newest first, a page at a time.';
+
 CREATE FUNCTION cortex.list_recent(active_only boolean DEFAULT false, max_rows integer DEFAULT 50) RETURNS SETOF cortex.jobs
     LANGUAGE plpgsql SECURITY DEFINER ROWS 50
     SET search_path TO ''
@@ -911,6 +920,13 @@ CREATE FUNCTION cortex.purge_jobs(older_than interval DEFAULT NULL::interval, ba
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) IS 'Deletes one batch of finished jobs that are older than they are to be kept.';
+
+CREATE FUNCTION cortex.purge_plan(older_than interval DEFAULT NULL::interval) RETURNS TABLE(kind text, status cortex.job_status, jobs bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.purge_plan(older_than interval) IS 'What purge_jobs would delete, counted by kind and status; deletes nothing.';
 
 CREATE FUNCTION cortex.purge_runners(batch_size integer) RETURNS integer
     LANGUAGE plpgsql
@@ -1548,7 +1564,8 @@ CREATE TABLE corpus.report_grain_cache (
     CONSTRAINT report_grain_cache_severity_is_known CHECK ((severity = ANY (ARRAY['info'::text, 'warning'::text, 'error'::text, 'fatal'::text, 'invalid'::text]))),
     CONSTRAINT report_grain_cache_task_has_a_message CHECK ((message_count >= task_count)),
     CONSTRAINT report_grain_cache_total_names_nothing CHECK (((grain <> 'total'::corpus.grain) OR ((category IS NULL) AND (what IS NULL))))
-);
+)
+WITH (fillfactor='50');
 
 COMMENT ON TABLE corpus.report_grain_cache IS 'The counts that reports show, by slice: one corpus, service and severity. Every slice that was populated has its total row, an empty one too; a slice without one is cold.';
 
@@ -1792,11 +1809,15 @@ CREATE VIEW cortex.job_events AS
     e.runner,
     e.actor,
     e.role,
-    e.message
+    e.message,
+    e.id,
+    j.kind
    FROM (cortex.event e
      JOIN cortex.job j ON ((j.id = e.job_id)));
 
 COMMENT ON VIEW cortex.job_events IS 'One row per change of state: who started it, what happened, when.';
+
+COMMENT ON COLUMN cortex.job_events.id IS 'Grows; events of one job in their order. What is committed later may have the lower number.';
 
 ALTER TABLE cortex.job ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME cortex.job_id_seq
@@ -2198,7 +2219,7 @@ COMMENT ON INDEX cortex.job_claim_idx IS 'claim_jobs, metrics: what anybody may 
 
 CREATE INDEX job_created_idx ON cortex.job USING btree (created_at DESC, id DESC);
 
-COMMENT ON INDEX cortex.job_created_idx IS 'list_recent: newest first.';
+COMMENT ON INDEX cortex.job_created_idx IS 'list_recent, list_jobs: newest first.';
 
 CREATE UNIQUE INDEX job_debounce_queued_key ON cortex.job USING btree (kind, debounce_scope) WHERE ((debounce_scope IS NOT NULL) AND (status = 'queued'::cortex.job_status));
 
@@ -2212,13 +2233,17 @@ CREATE INDEX job_finished_idx ON cortex.job USING btree (finished_at, id) WHERE 
 
 COMMENT ON INDEX cortex.job_finished_idx IS 'status_counts, metrics, purge_jobs, purge_expired: what ended in a window, oldest first.';
 
+CREATE INDEX job_kind_idx ON cortex.job USING btree (kind, status, created_at);
+
+COMMENT ON INDEX cortex.job_kind_idx IS 'list_jobs: the newest jobs of a kind in a status.';
+
 CREATE INDEX job_runner_idx ON cortex.job USING btree (runner, status) WHERE (runner IS NOT NULL);
 
 COMMENT ON INDEX cortex.job_runner_idx IS 'keep_runner, retire_runner, interrupt_orphans: the active jobs of one runner; purge_runners: whether it has any.';
 
 CREATE INDEX job_status_created_idx ON cortex.job USING btree (status, created_at);
 
-COMMENT ON INDEX cortex.job_status_created_idx IS 'count_recent_with_status, status_counts, metrics, free_slots: a window of one status, and what is active.';
+COMMENT ON INDEX cortex.job_status_created_idx IS 'count_recent_with_status, status_counts, metrics, free_slots, list_jobs: a window of one status, and what is active.';
 
 CREATE TRIGGER log_errors_note_delete AFTER DELETE ON corpus.log_errors REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_messages('error');
 
@@ -2567,6 +2592,12 @@ REVOKE ALL ON FUNCTION cortex.kinds_to_work(role text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.kinds_to_work(role text) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.kinds_to_work(role text) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.list_jobs(kinds text[], statuses cortex.job_status[], actor text, scope jsonb, since timestamp with time zone, after_created_at timestamp with time zone, after_uuid uuid, max_rows integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.list_jobs(kinds text[], statuses cortex.job_status[], actor text, scope jsonb, since timestamp with time zone, after_created_at timestamp with time zone, after_uuid uuid, max_rows integer) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.list_jobs(kinds text[], statuses cortex.job_status[], actor text, scope jsonb, since timestamp with time zone, after_created_at timestamp with time zone, after_uuid uuid, max_rows integer) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.list_jobs(kinds text[], statuses cortex.job_status[], actor text, scope jsonb, since timestamp with time zone, after_created_at timestamp with time zone, after_uuid uuid, max_rows integer) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.list_jobs(kinds text[], statuses cortex.job_status[], actor text, scope jsonb, since timestamp with time zone, after_created_at timestamp with time zone, after_uuid uuid, max_rows integer) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_reader;
 GRANT ALL ON FUNCTION cortex.list_recent(active_only boolean, max_rows integer) TO cortex_producer;
@@ -2641,6 +2672,12 @@ REVOKE ALL ON FUNCTION cortex.purge_expired(batch_size integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.purge_jobs(older_than interval, batch_size integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.purge_plan(older_than interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.purge_plan(older_than interval) TO cortex_reader;
+GRANT ALL ON FUNCTION cortex.purge_plan(older_than interval) TO cortex_producer;
+GRANT ALL ON FUNCTION cortex.purge_plan(older_than interval) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.purge_plan(older_than interval) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.purge_runners(batch_size integer) FROM PUBLIC;
 

@@ -108,6 +108,7 @@ ROWS_OF_ROUTINES = {
     "maintain": models.Maintenance,
     "list_schedules": models.Schedule,
     "maintenance_plan": models.MaintenancePlan,
+    "purge_plan": models.Expired,
     "spawn_scheduled": models.Spawned,
 }
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
 
-from pycortex._call import many, maybe, names, one, scalar, view, whole
+from pycortex._call import many, maybe, names, one, scalar, text, view, whole
 from pycortex.models import (
     Configuration,
+    Expired,
     Job,
     JobActivity,
     JobEvent,
@@ -26,6 +27,7 @@ from pycortex.models import (
     StatusCount,
     Waiting,
 )
+from pycortex.values import params_to_jsonb
 
 __all__ = [
     "configuration",
@@ -35,6 +37,7 @@ __all__ = [
     "find_job",
     "list_activity",
     "list_events",
+    "list_jobs",
     "list_kinds",
     "list_recent",
     "list_runners",
@@ -44,9 +47,14 @@ __all__ = [
     "maintenance_plan",
     "metrics",
     "overview",
+    "purge_plan",
     "schema_version",
     "status_counts",
 ]
+
+
+Interval = timedelta | str
+"""A span of time: a timedelta, or text that PostgreSQL reads as an interval."""
 
 
 def find_job(conn: Connection[Any], job: UUID) -> Job | None:
@@ -70,6 +78,49 @@ def list_recent(
     """
     return many(
         conn, "list_recent", Job, active_only=active_only, max_rows=whole(max_rows, "max_rows")
+    )
+
+
+def list_jobs(
+    conn: Connection[Any],
+    *,
+    kinds: Sequence[str] | None = None,
+    statuses: Sequence[JobStatus | str] | None = None,
+    actor: str | None = None,
+    scope: Mapping[str, Any] | None = None,
+    since: datetime | None = None,
+    after_created_at: datetime | None = None,
+    after_uuid: UUID | None = None,
+    max_rows: int | None = None,
+) -> list[Job]:
+    """
+    List jobs that match, newest first, a page at a time; None filters nothing.
+
+    Args:
+        scope: Their whole debounce scope.
+        since: Created then or later; aware.
+        after_created_at: Of the last job of the page before; with *after_uuid*, its uuid.
+        max_rows: At most so many; 50 if left out.
+
+    Raises:
+        TypeError, ValueError: Not a status; a scope that JSON can't hold; a time without a zone.
+        psycopg.DataError: A negative number of rows, or half a place to begin at.
+    """
+    listed = names(statuses, "statuses")
+    # As text: the driver would make it an array of text, which isn't one of statuses.
+    labels = None if listed is None else "{" + ",".join(map(JobStatus, listed)) + "}"
+    return many(
+        conn,
+        "list_jobs",
+        Job,
+        kinds=names(kinds, "kinds"),
+        statuses=labels,
+        actor=text(actor, "actor"),
+        scope=params_to_jsonb(scope, "scope"),
+        since=since,
+        after_created_at=after_created_at,
+        after_uuid=after_uuid,
+        max_rows=whole(max_rows, "max_rows"),
     )
 
 
@@ -130,6 +181,16 @@ def overview(
         psycopg.DataError: A window that makes no sense.
     """
     return one(conn, "overview", Overview, kind=kind, hours=hours)
+
+
+def purge_plan(conn: Connection[Any], *, older_than: Interval | None = None) -> list[Expired]:
+    """
+    Count what purge_jobs would delete, by kind and status.
+
+    Raises:
+        psycopg.DataError: A negative age.
+    """
+    return many(conn, "purge_plan", Expired, older_than=older_than)
 
 
 def list_runners(conn: Connection[Any]) -> list[RunnerInfo]:

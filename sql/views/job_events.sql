@@ -10,9 +10,13 @@ select
     e.runner,
     e.actor,
     e.role,
-    e.message
+    e.message,
+    e.id,
+    j.kind
 from cortex.event as e
 join cortex.job as j on j.id = e.job_id;
 
 comment on view cortex.job_events is
 'One row per change of state: who started it, what happened, when.';
+comment on column cortex.job_events.id is
+'Grows; events of one job in their order. What is committed later may have the lower number.';

@@ -232,6 +232,9 @@ class Caller:
             *self.one_of(
                 "select uuid from cortex.list_recent(true)",
                 "select uuid from cortex.list_recent()",
+                "select uuid from cortex.list_jobs('{plain,limited}', '{failed,running}')",
+                "select uuid from cortex.list_jobs(actor => 'soak', scope => '{}')",
+                "select jobs from cortex.purge_plan('1 second')",
                 "select cortex.count_recent_with_status('failed')",
                 "select jobs from cortex.status_counts()",
                 "select cortex.metrics()",

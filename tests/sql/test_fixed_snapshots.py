@@ -15,6 +15,7 @@ SLICE = {"corpus_id": 1, "service_id": 1, "severity": "error"}
     [
         ("select count(*) from cortex.list_recent()", 1),
         ("select count(*) from cortex.list_recent(active_only => true)", 1),
+        ("select count(*) from cortex.list_jobs()", 1),
         ("select cortex.report_populate_active(1, 1, 'error')", True),
     ],
 )
