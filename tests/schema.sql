@@ -474,7 +474,7 @@ CREATE FUNCTION cortex.check_spawn(kind text, actor text, params jsonb, debounce
 COMMENT ON FUNCTION cortex.check_spawn(kind text, actor text, params jsonb, debounce_scope jsonb, run_at timestamp with time zone) IS 'Raises unless these arguments make a job.';
 
 CREATE FUNCTION cortex.clock() RETURNS timestamp with time zone
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path TO ''
     AS $$ … $$;
 

@@ -29,6 +29,9 @@ PATIENCE = 60.0
 CLEANING = "10s"
 """How long cleaning up waits for each lock, once somebody wants the job's end."""
 
+MOST = 100
+"""Notices of one statement that are kept."""
+
 Step = tuple[int, int, str]
 
 
@@ -209,7 +212,9 @@ class Session:
         notices: list[Notice] = []
 
         def hear(said: Diagnostic) -> None:
-            notices.append(Notice.of(said))
+            notice = Notice.of(said)
+            if len(notices) < MOST or notice.skips:  # a function of an index may warn at every row
+                notices.append(notice)
 
         self.conn.add_notice_handler(hear)
         try:

@@ -22,7 +22,10 @@ as $$
             c.relnamespace,
             c.relam,
             c.relispartition,
-            c.relname ~ '_cc(new|old)[0-9]*$' as named_so
+            c.relname ~ '_cc(new|old)[0-9]*$' as named_so,
+            -- As they are stored, which needs no lock; where they stood in the statement does not matter.
+            regexp_replace(x.indexprs::pg_catalog.text, ':location -?[0-9]+', '', 'g') as expressions,
+            regexp_replace(x.indpred::pg_catalog.text, ':location -?[0-9]+', '', 'g') as predicate
         from pg_catalog.pg_class as t
         join pg_catalog.pg_index as x on x.indrelid in (t.oid, t.reltoastrelid)
         join pg_catalog.pg_class as c on c.oid = x.indexrelid and c.relkind = 'i'
@@ -54,8 +57,8 @@ as $$
                         and o.indclass::pg_catalog.text = i.indclass::pg_catalog.text
                         and o.indoption::pg_catalog.text = i.indoption::pg_catalog.text
                         and o.indcollation::pg_catalog.text = i.indcollation::pg_catalog.text
-                        and o.indexprs::pg_catalog.text is not distinct from i.indexprs::pg_catalog.text
-                        and o.indpred::pg_catalog.text is not distinct from i.indpred::pg_catalog.text
+                        and o.expressions is not distinct from i.expressions
+                        and o.predicate is not distinct from i.predicate
                 )
                 then 'leftover'
             when not i.indislive then 'dead'

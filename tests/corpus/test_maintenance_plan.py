@@ -168,3 +168,18 @@ def test_tells_readers_only_the_pid_of_other_peoples_sessions(own, connect, serv
         other.close()
 
     assert plan.in_the_way == [f"session {idler.info.backend_pid}"]
+
+
+def test_knows_a_leftover_of_an_index_over_an_expression(own, connect):
+    """PostgreSQL stores where an expression stood in its statement; the copy lost that."""
+    own.execute("create table public.t (b int, c text)")
+    own.execute("create index x on public.t (    (b + 1), lower(c)) where b % 2 = 0")
+    connect().execute("select from public.t")
+    own.execute("set lock_timeout = '50ms'")
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        own.execute("reindex index concurrently public.x")
+
+    [plan] = pycortex.sql.maintenance_plan(own, "reindex", tables=["public.t"])
+
+    left = {name: state for name, state in states(plan).items() if ".x_cc" in name}
+    assert set(left.values()) == {"leftover"}
