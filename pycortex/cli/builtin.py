@@ -1,5 +1,6 @@
 """reindex, analyze, report and corpus: the built-in jobs, run here or only queued."""
 
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,12 +12,13 @@ from psycopg import Connection
 from pycortex import sql
 from pycortex._newfile import allow
 from pycortex.cli._app import App, Command, Group, pass_app
-from pycortex.cli._local import run_or_queue
+from pycortex.cli._local import run_here, run_or_queue
+from pycortex.cli._output import say
 from pycortex.cli._plan import print_plan
-from pycortex.cli._report import print_report
+from pycortex.cli._report import ask_for, print_report
 from pycortex.cli._types import LIMIT, is_text
 from pycortex.dataset_export import FORMATS
-from pycortex.models import Spawned
+from pycortex.models import JobStatus, Spawned
 
 __all__ = ["analyze", "corpus", "reindex", "report"]
 
@@ -168,14 +170,56 @@ def refresh(app: App, queue: bool, actor: str | None, as_json: bool) -> None:
     run_or_queue(app, spawn, queue=queue, as_json=as_json)
 
 
-@report.command("show", example="pycortex report show 1 1 error")
+@report.command("show", example="pycortex report show 1 1 error --wait")
 @slice_
+@click.option(
+    "--wait", is_flag=True, help="Where it must be counted, see that through and show it then."
+)
+@click.option(
+    "--budget",
+    type=LIMIT,
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a count may take before it becomes a job; 0 without --wait: only look.",
+)
+@click.option("--actor", help="Who asks, for the record.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
-def show_report(app: App, corpus_id: int, service_id: int, severity: str, as_json: bool) -> None:
-    """Show one slice as it was counted last."""
+def show_report(
+    app: App,
+    corpus_id: int,
+    service_id: int,
+    severity: str,
+    wait: bool,
+    budget: float,
+    actor: str | None,
+    as_json: bool,
+) -> None:
+    """
+    Show one slice; count it if it is not there, or older than the data.
+
+    A small one is counted at once. What takes longer than the budget becomes a job, whose uuid is
+    told: an older count is shown meanwhile, and without one the exit code is 1.
+    """
+    slice_ = (corpus_id, service_id, severity)
     with app.connect() as conn:
-        print_report(conn, corpus_id, service_id, severity, as_json=as_json)
+        answer = ask_for(conn, slice_, wait=wait, budget=budget, actor=actor)
+    if wait and answer is not None and not answer.ready:
+
+        def spawn(conn: Connection[Any]) -> Spawned:
+            return sql.spawn_report_populate(conn, *slice_, actor=actor)
+
+        with app.database() as conninfo:
+            job = run_here(conninfo, spawn, stream=sys.stderr)
+        if job.status is not JobStatus.SUCCEEDED:
+            say(" ".join(part for part in (str(job.uuid), job.status, job.message) if part))
+            click.get_current_context().exit(1)
+        answer = None
+    with app.connect() as conn:
+        rows = print_report(conn, *slice_, as_json=as_json, answer=answer)
+    if not rows and answer is not None:
+        click.get_current_context().exit(1)
 
 
 @click.group(cls=Group)

@@ -123,7 +123,7 @@ def test_refresh_forgets_what_was_counted(cli, cli_json, logs):
 
     assert cli("report", "refresh").exit_code == 0
 
-    shown = cli("report", "show", *place)
+    shown = cli("report", "show", *place, "--budget", "0")
     assert (shown.exit_code, shown.stdout) == (0, "")
     assert "pycortex report populate" in shown.stderr
 
