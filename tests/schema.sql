@@ -239,12 +239,12 @@ CREATE FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, sev
 
 COMMENT ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) IS 'Counts one slice of the reports anew and replaces it in one go; returns the rows of it.';
 
-CREATE FUNCTION corpus.put_seen(corpus_id integer, service_id integer, severity text, seen pg_snapshot, seen_by xid8, seen_upto bigint) RETURNS void
+CREATE FUNCTION corpus.put_seen(corpus_id integer, service_id integer, severity text, seen pg_snapshot, seen_by xid8, seen_upto bigint, cluster bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION corpus.put_seen(corpus_id integer, service_id integer, severity text, seen pg_snapshot, seen_by xid8, seen_upto bigint) IS 'Notes what the cached rows of a slice of the reports have seen of the changes.';
+COMMENT ON FUNCTION corpus.put_seen(corpus_id integer, service_id integer, severity text, seen pg_snapshot, seen_by xid8, seen_upto bigint, cluster bigint) IS 'Notes what the cached rows of a slice of the reports have seen of the changes.';
 
 CREATE FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) RETURNS TABLE(entry text, task_id bigint, created boolean)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -283,6 +283,7 @@ CREATE TABLE corpus.run (
     seen pg_snapshot NOT NULL,
     seen_by xid8,
     seen_upto bigint,
+    cluster bigint,
     started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT run_state_is_known CHECK ((state = ANY (ARRAY['counting'::text, 'kept'::text, 'dropped'::text])))
 );
@@ -316,12 +317,12 @@ CREATE FUNCTION corpus.require_slice(corpus_id integer, service_id integer, seve
 
 COMMENT ON FUNCTION corpus.require_slice(corpus_id integer, service_id integer, severity text) IS 'Raises unless there are such a corpus and service, and severity is one.';
 
-CREATE FUNCTION corpus.seen_now(severity text, OUT seen pg_snapshot, OUT seen_by xid8, OUT seen_upto bigint) RETURNS record
+CREATE FUNCTION corpus.seen_now(severity text, OUT seen pg_snapshot, OUT seen_by xid8, OUT seen_upto bigint, OUT cluster bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION corpus.seen_now(severity text, OUT seen pg_snapshot, OUT seen_by xid8, OUT seen_upto bigint) IS 'What can be seen of the changes at this moment.';
+COMMENT ON FUNCTION corpus.seen_now(severity text, OUT seen pg_snapshot, OUT seen_by xid8, OUT seen_upto bigint, OUT cluster bigint) IS 'What can be seen of the changes at this moment.';
 
 CREATE FUNCTION corpus.severities() RETURNS TABLE(severity text, lowest integer, highest integer)
     LANGUAGE sql IMMUTABLE
@@ -1213,7 +1214,7 @@ CREATE FUNCTION cortex.spawn_reindex(actor text DEFAULT ''::text, tables text[] 
     SET search_path TO ''
     AS $$ … $$;
 
-COMMENT ON FUNCTION cortex.spawn_reindex(actor text, tables text[], lock_timeout interval, statement_timeout interval) IS 'Queues an online rebuild of the indexes of the named tables, or of the usual ones; limits of each wait for a lock (60 s if left out) and of each statement (none if left out), 0 for none.';
+COMMENT ON FUNCTION cortex.spawn_reindex(actor text, tables text[], lock_timeout interval, statement_timeout interval) IS 'Queues an online rebuild of the indexes of the named tables, or of the usual ones, for a runner: it can''t be done inside a function, a procedure or a transaction. Limits of each wait for a lock (60 s if left out) and of each statement (none if left out), 0 for none.';
 
 CREATE FUNCTION cortex.spawn_report_populate(corpus_id integer, service_id integer, severity text, actor text DEFAULT ''::text) RETURNS TABLE(uuid uuid, created boolean)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1618,6 +1619,7 @@ CREATE TABLE corpus.slice (
     seen pg_snapshot,
     seen_by xid8,
     seen_upto bigint,
+    cluster bigint,
     stale boolean DEFAULT false NOT NULL
 );
 
@@ -1626,6 +1628,8 @@ COMMENT ON TABLE corpus.slice IS 'What the cached rows of a slice have seen of t
 COMMENT ON COLUMN corpus.slice.seen IS 'Changes of the transactions that are visible in it are counted; null: nobody knows which are.';
 
 COMMENT ON COLUMN corpus.slice.seen_by IS 'The transaction that counted: of its own changes those up to seen_upto are counted.';
+
+COMMENT ON COLUMN corpus.slice.cluster IS 'Whose transactions these are: in another cluster, after a restore, their numbers mean nothing.';
 
 COMMENT ON COLUMN corpus.slice.stale IS 'Whether it is known to be older than the data, whatever the changes say.';
 
@@ -2424,7 +2428,7 @@ REVOKE ALL ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integ
 GRANT ALL ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) TO cortex_runner;
 GRANT ALL ON FUNCTION corpus.populate_scope(corpus_id integer, service_id integer, severity text) TO cortex_admin;
 
-REVOKE ALL ON FUNCTION corpus.put_seen(corpus_id integer, service_id integer, severity text, seen pg_snapshot, seen_by xid8, seen_upto bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION corpus.put_seen(corpus_id integer, service_id integer, severity text, seen pg_snapshot, seen_by xid8, seen_upto bigint, cluster bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION corpus.put_tasks(corpus_id integer, service_id integer, entries text[], statuses integer[]) TO cortex_runner;
@@ -2449,7 +2453,7 @@ REVOKE ALL ON FUNCTION corpus.require_scope(corpus_id integer, service_id intege
 
 REVOKE ALL ON FUNCTION corpus.require_slice(corpus_id integer, service_id integer, severity text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION corpus.seen_now(severity text, OUT seen pg_snapshot, OUT seen_by xid8, OUT seen_upto bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION corpus.seen_now(severity text, OUT seen pg_snapshot, OUT seen_by xid8, OUT seen_upto bigint, OUT cluster bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION corpus.severities() FROM PUBLIC;
 

@@ -214,3 +214,42 @@ def test_needs_names_where_schema_corpus_is_not_installed(empty_database):
         with pytest.raises(psycopg.errors.FeatureNotSupported), conn.transaction():
             conn.execute("select * from cortex.spawn_reindex()")
         assert pycortex.sql.spawn_reindex(conn, tables=["cortex.job"]).created
+
+
+def notices(conn):
+    heard = []
+    conn.add_notice_handler(lambda said: heard.append((said.message_primary, said.message_hint)))
+    return heard
+
+
+def test_says_that_a_runner_is_needed_where_none_takes_it(conn):
+    """J03"""
+    heard = notices(conn)
+
+    spawned = pycortex.sql.spawn_reindex(conn)
+
+    [(message, hint)] = heard
+    assert str(spawned.uuid) in message
+    assert "pycortex worker" in hint
+
+
+def test_says_nothing_where_a_worker_takes_it(conn, make_runner):
+    runner = make_runner()
+    conn.execute("select * from cortex.claim_jobs(%s, '{reindex}')", [runner])
+    heard = notices(conn)
+
+    pycortex.sql.spawn_reindex(conn)
+
+    assert heard == []
+
+
+def test_is_left_to_a_runner_by_what_runs_bodies_in_sql(connect):
+    """J03: it stays queued, and the database says that nobody takes it."""
+    conn = connect(autocommit=True)
+    spawned = pycortex.sql.spawn_reindex(conn)
+
+    conn.execute("call cortex.work(max_jobs => 10)")
+
+    job = pycortex.sql.find_job(conn, spawned.uuid)
+    assert (job.status, job.attempt) == ("queued", 0)
+    assert [(row.kind, row.workers) for row in pycortex.sql.list_waiting(conn)] == [("reindex", 0)]
