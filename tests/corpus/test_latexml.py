@@ -239,3 +239,47 @@ def test_read_makes_something_storable_of_any_bytes(text, head):
             assert len(value) <= limit
             assert "\x00" not in value
             value.encode()
+
+
+LINES = st.one_of(
+    st.sampled_from(
+        [
+            "Error:a:b c", "Warning:d:\\e f", "Info:g:h", "Fatal:i:j k", "Error: no", "Error:",
+            "Info:only text", "Error::x", "Error:a b:c d", "Warning:x:\ty", "\tat x; line 1", "\t",
+            "", " ", "text", "(Loading x...", "(Digesting y", " 0.01 sec)", " ... sec)",
+            "Conversion complete: ok", "Conversion failed", "latexml (LaTeXML version 0.8.7)",
+            "\tError:not:one", "xError:no:no", "\ufeffError:a:b", "ä", "\t\x00",
+        ]
+    ),
+    st.text(alphabet="ab:\t \r\x00ä\\", max_size=12),
+    st.integers(1, 300).map(lambda count: "\t" + "long " * count),
+    st.integers(3000, 9000).map(lambda count: "Error:a:b " + "x" * count),
+)  # fmt: skip
+
+
+@given(st.lists(LINES, max_size=30), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans())
+def test_parse_whole_finds_what_parse_finds_line_by_line(said, newline, last, marked):
+    text = newline.join(said) + (newline if last else "")
+    data = (b"\xef\xbb\xbf" if marked else b"") + text.encode()
+
+    assert latexml.parse_whole(data) == latexml.parse(latexml.lines(BytesIO(data)))
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+def test_parse_whole_reads_the_real_logs_as_parse_does(path):
+    data = path.read_bytes()
+
+    assert latexml.parse_whole(data) == latexml.parse(latexml.lines(BytesIO(data)))
+
+
+@given(st.integers(1, 5000), st.binary(max_size=200))
+def test_read_resumes_a_long_log_where_it_was_broken(limit, more):
+    data = b"latexml (LaTeXML version 1)\nError:a:b c\n\td\n" * 90 + more
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(latexml, "WHOLE_LIMIT", limit)
+        patch.setattr(latexml, "_USUAL", min(limit, 100))
+        beats = []
+        log = latexml.read(BytesIO(data), lambda: beats.append(1))
+
+    assert log == latexml.parse(latexml.lines(BytesIO(data)))
+    assert beats or limit > 2000
