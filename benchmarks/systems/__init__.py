@@ -1,0 +1,1 @@
+"""The job systems that are compared: each a program that sets up, enqueues and works."""
