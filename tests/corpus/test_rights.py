@@ -8,6 +8,7 @@ import pytest
 import pycortex.sql
 from pycortex._data import data_path
 from pycortex.corpus_import import corpus_import
+from pycortex.dataset_export import dataset_export
 from tests.corpus.rows import Progress, make_scope, make_task
 
 ROLES = ["cortex_reader", "cortex_producer", "cortex_runner", "cortex_admin"]
@@ -24,6 +25,21 @@ def test_lets_whoever_runs_jobs_import_and_count(connect, role):
     assert pycortex.sql.populate_scope(conn, *slice_) > 1
     assert pycortex.sql.report_slice(conn, *slice_)
     assert pycortex.sql.invalidate_all(conn) > 1
+
+
+@pytest.mark.parametrize("role", ROLES[2:])
+def test_lets_whoever_runs_jobs_export(connect, role, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYCORTEX_EXPORT_DIR", str(tmp_path))
+    conn = connect(autocommit=True)
+    scope = make_scope(conn)
+    make_task(conn, scope, -2, [("warning", "c", "w")])
+    conn.execute(f"set role {role}")
+
+    ids = {"corpus": scope.corpus_id, "service": scope.service_id}
+    result = dataset_export(Progress(conn, {"path": "x.csv.gz", **ids}))
+
+    assert result["rows"] == 1
+    assert (tmp_path / "x.csv.gz").exists()
 
 
 @pytest.mark.parametrize("role", ROLES)
