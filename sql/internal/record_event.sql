@@ -12,6 +12,7 @@ set search_path = ''
 as $$
 declare
     v_now constant pg_catalog.timestamptz := clock_timestamp();
+    v_told boolean;
 begin
     insert into cortex.event (
         job_id, from_status, to_status, attempt, runner, actor, message
@@ -30,11 +31,12 @@ begin
         new.message
     );
 
-    perform pg_notify('cortex_jobs', format('%s %s', new.uuid, new.status));
+    -- As an expression: a perform would be a query of its own, which costs several times the call.
+    v_told := pg_notify('cortex_jobs', new.uuid || ' ' || new.status) is not null;
 
     if new.status = 'queued' then
         if new.runner is null and new.run_at <= v_now then
-            perform pg_notify('cortex_queue', new.kind);
+            v_told := pg_notify('cortex_queue', new.kind) is not null;
         end if;
     elsif new.finished_at is not null and tg_op = 'UPDATE' and old.status = 'running' then
         -- A job that had to wait for this one, for its scope or its kind's limit, is free now. Two

@@ -29,34 +29,109 @@ declare
     v_actor constant pg_catalog.text := coalesce(spawn_job.actor, '');
     v_params constant pg_catalog.jsonb := coalesce(spawn_job.params, '{}');
     v_mode constant cortex.debounce_mode := coalesce(spawn_job.debounce_on, 'active');
-    v_fixed_snapshot constant boolean :=
-        current_setting('transaction_isolation') in ('repeatable read', 'serializable');
+    v_fixed_snapshot boolean := false;
     v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_refused boolean := false;
+    v_is_clear boolean := false;
+    v_may_be_dead boolean;
+    v_waiting pg_catalog.uuid;
+    v_running pg_catalog.uuid;
     v_active bigint[];
     v_dead bigint[];
     v_outwaited bigint;
     v_id bigint;
     v_uuid pg_catalog.uuid;
 begin
-    perform cortex.check_spawn(
-        kind => spawn_job.kind,
-        actor => v_actor,
-        params => v_params,
-        debounce_scope => spawn_job.debounce_scope,
-        run_at => spawn_job.run_at
-    );
+    -- A call costs as much as all the checks together; what plainly passes need not make it. No
+    -- compression is that good: what measures so little is not too long.
+    if spawn_job.kind is null
+        or length(spawn_job.kind) > 200
+        or ascii(spawn_job.kind) not between 33 and 126
+        or length(v_actor) > 200
+        or jsonb_typeof(v_params) <> 'object'
+        or pg_column_size(v_params) > 30000
+        or jsonb_typeof(spawn_job.debounce_scope) <> 'object'
+        or pg_column_size(jsonb_build_array(spawn_job.debounce_scope)) > 1500
+        or not isfinite(spawn_job.run_at)
+    then
+        perform cortex.check_spawn(
+            kind => spawn_job.kind,
+            actor => v_actor,
+            params => v_params,
+            debounce_scope => spawn_job.debounce_scope,
+            run_at => spawn_job.run_at
+        );
+    end if;
     if spawn_job.runner is not null then
         perform cortex.require_runner(runner => spawn_job.runner);
     end if;
 
+    if spawn_job.debounce_scope is null then
+        insert into cortex.job (
+            kind, actor, params, debounce_on, run_at, priority, runner, pinned, created_at, updated_at
+        )
+        values (
+            spawn_job.kind,
+            v_actor,
+            v_params,
+            v_mode,
+            coalesce(spawn_job.run_at, v_now),
+            coalesce(spawn_job.priority, 0),
+            spawn_job.runner,
+            spawn_job.runner is not null,
+            v_now,
+            v_now
+        )
+        returning job.uuid into v_uuid;
+
+        uuid := v_uuid;
+        created := true;
+        return next;
+        return;
+    end if;
+
+    v_fixed_snapshot := current_setting('transaction_isolation') in ('repeatable read', 'serializable');
+
+    -- Look first: a debounced call is the common case and should cost a read. One row, each part by its
+    -- index; where no job there even looks like a zombie, nothing more needs to be asked.
+    if not v_fixed_snapshot then
+        select
+            w.uuid,
+            r.uuid,
+            clock_timestamp() - least(w.updated_at, r.updated_at) > coalesce(k.stale_after, s.stale_after)
+            or exists (
+                select
+                from cortex.runner as o
+                where o.uuid in (w.runner, r.runner)
+                    and (o.retired_at is not null or clock_timestamp() - o.seen_at > s.runner_grace)
+            )
+        into v_waiting, v_running, v_may_be_dead
+        from cortex.settings as s
+        left join cortex.kind as k on k.name = spawn_job.kind
+        left join cortex.job as w
+            on w.kind = spawn_job.kind
+            and w.debounce_scope = spawn_job.debounce_scope
+            and w.status = 'queued'
+        left join cortex.job as r
+            on r.kind = spawn_job.kind
+            and r.debounce_scope = spawn_job.debounce_scope
+            and r.status = 'running';
+
+        if v_may_be_dead is not true then
+            if v_mode = 'active' and (v_waiting is not null or v_running is not null) then
+                uuid := coalesce(v_waiting, v_running);
+                created := false;
+                return next;
+                return;
+            end if;
+            v_is_clear := v_waiting is null;
+        end if;
+    end if;
     for v_try in 1..100 loop
-        -- Look first: a debounced call is the common case and should cost a read. A fixed snapshot
-        -- may show what has ended since, so there the answer counts only once the index has refused
-        -- a new job, and the first look is only for zombies in front of a follow-up.
-        if spawn_job.debounce_scope is not null
-            and (v_refused or not v_fixed_snapshot or v_mode = 'queued')
-        then
+        -- The thorough look. A fixed snapshot may show what has ended since, so there the answer counts
+        -- only once the index has refused a new job, and the first look is only for zombies in front of a
+        -- follow-up.
+        if v_refused or (not v_fixed_snapshot and not v_is_clear) or (v_fixed_snapshot and v_mode = 'queued') then
             -- Both in one look: a job that is over by the time it is checked is no zombie, but no
             -- answer either.
             select
@@ -155,7 +230,9 @@ begin
                     end if;
                     perform pg_notify('cortex_queue', spawn_job.kind);
                 end if;
-                return query select v_uuid, false;
+                uuid := v_uuid;
+                created := false;
+                return next;
                 return;
             end if;
         end if;
@@ -181,7 +258,9 @@ begin
         returning job.uuid into v_uuid;
 
         if found then
-            return query select v_uuid, true;
+            uuid := v_uuid;
+            created := true;
+            return next;
             return;
         end if;
         v_refused := true;
