@@ -132,9 +132,15 @@ class Bench:
         self.seconds[name].append(time.perf_counter() - began)
         say(f"{name}: {self.seconds[name][-1]:.2f} s")
 
-    def plain(self) -> None:
+    def plain(self, *, parallel: bool = True) -> None:
+        """The plain statement; in one process, as an insert into a table has it, or in several."""
+        name = "plain, parallel" if parallel else "plain"
         self.conn.execute("drop table if exists public.plain")
-        with self.timed("plain"):
+        self.conn.execute(
+            "select set_config('max_parallel_workers_per_gather', %s, false)",
+            ["2" if parallel else "0"],
+        )
+        with self.timed(name):
             self.conn.execute(f"create unlogged table public.plain as {PLAIN}")
 
     def check(self, name: str) -> None:
@@ -213,7 +219,8 @@ def measure(bench: Bench, rounds: int) -> dict[str, Any]:
         files[name] = files.get(name, 0) + bench.temporary_files() - before
 
     for _ in range(rounds):
-        bench.plain()
+        bench.plain(parallel=True)
+        bench.plain(parallel=False)
         quiet("one connection", bench.one)
         quiet("two connections", bench.two)
     first = {name: list(values) for name, values in bench.seconds.items()}
@@ -221,7 +228,7 @@ def measure(bench: Bench, rounds: int) -> dict[str, Any]:
     bench.seconds["plain"] = []
     for _ in range(rounds):
         bench.change(0.01)
-        bench.plain()
+        bench.plain(parallel=False)
         quiet("after 1 % changed", bench.after_change)
         bench.check("after 1 % changed")
         quiet("from kept grains", bench.again)
@@ -239,6 +246,12 @@ def measure(bench: Bench, rounds: int) -> dict[str, Any]:
     return {
         "one connection": bench.ratio("one connection"),
         "two connections": bench.ratio("two connections"),
+        "one connection, against the plain one in parallel": bench.ratio(
+            "one connection", "plain, parallel"
+        ),
+        "two connections, against the plain one in parallel": bench.ratio(
+            "two connections", "plain, parallel"
+        ),
         "from kept grains": kept[0],
         "after 1 % changed": kept[1],
         "COPY, noted by task": bench.ratio("COPY, not noted", "COPY, noted by task"),

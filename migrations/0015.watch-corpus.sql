@@ -39,6 +39,7 @@ create table corpus.slice (
     seen pg_snapshot,
     seen_by xid8,
     seen_upto bigint,
+    cluster bigint,
     stale boolean not null default false,
     primary key (corpus_id, service_id, severity),
     constraint slice_corpus_fkey foreign key (corpus_id) references corpus.corpora (id)
@@ -53,6 +54,8 @@ comment on column corpus.slice.seen is
 'Changes of the transactions that are visible in it are counted; null: nobody knows which are.';
 comment on column corpus.slice.seen_by is
 'The transaction that counted: of its own changes those up to seen_upto are counted.';
+comment on column corpus.slice.cluster is
+'Whose transactions these are: in another cluster, after a restore, their numbers mean nothing.';
 comment on column corpus.slice.stale is
 'Whether it is known to be older than the data, whatever the changes say.';
 
@@ -69,6 +72,7 @@ create table corpus.run (
     seen pg_snapshot not null,
     seen_by xid8,
     seen_upto bigint,
+    cluster bigint,
     started_at timestamptz not null default clock_timestamp(),
     constraint run_state_is_known check (state in ('counting', 'kept', 'dropped'))
 );

@@ -108,7 +108,7 @@ class _Ranges:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _next: int = 0
     _last: int = -1
-    _width: int = FIRST_WIDTH
+    _width: int = field(default_factory=lambda: FIRST_WIDTH)
     _trouble: BaseException | None = None
 
     def __post_init__(self) -> None:

@@ -40,6 +40,11 @@ begin
             and c.txid >= pg_snapshot_xmin(v_run.seen)
             and not pg_visible_in_snapshot(c.txid, v_run.seen)
             and (c.txid is distinct from v_run.seen_by or c.id > v_run.seen_upto)
+            -- A number still to come is another cluster's, from which this was restored.
+            and (
+                c.txid < pg_snapshot_xmax(pg_current_snapshot())
+                or c.txid = pg_current_xact_id_if_assigned()
+            )
     )
     select case
         when exists (select from unseen as u where u.task_id is null and u.corpus_id is null) then null
@@ -57,7 +62,10 @@ begin
     end
     into v_changed;
 
-    if v_changed is null or cardinality(v_changed) > greatest(1000, v_run.tasks / 2) then
+    if v_changed is null
+        or v_run.cluster is distinct from v_seen.cluster
+        or cardinality(v_changed) > greatest(1000, v_run.tasks / 2)
+    then
         update corpus.run as r
         set state = 'dropped'
         where r.id = v_run.id;
@@ -285,7 +293,8 @@ begin
     update corpus.run as r
     set seen = v_seen.seen,
         seen_by = v_seen.seen_by,
-        seen_upto = v_seen.seen_upto
+        seen_upto = v_seen.seen_upto,
+        cluster = v_seen.cluster
     where r.id = v_run.id;
     return true;
 end;

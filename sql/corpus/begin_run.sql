@@ -65,12 +65,12 @@ begin
 
     insert into corpus.run (
         corpus_id, service_id, severity, keeps, tasks, first_task, last_task,
-        seen, seen_by, seen_upto
+        seen, seen_by, seen_upto, cluster
     )
     values (
         begin_run.corpus_id, begin_run.service_id, begin_run.severity, begin_run.keeps,
         tasks, first_task, last_task,
-        v_seen.seen, v_seen.seen_by, v_seen.seen_upto
+        v_seen.seen, v_seen.seen_by, v_seen.seen_upto, v_seen.cluster
     )
     returning id into run;
 end;

@@ -79,7 +79,14 @@ begin
                 select o.ctid
                 from corpus.change as o
                 where o.severity = v_severity
-                    and o.txid < v_seen
+                    and (
+                        o.txid < v_seen
+                        -- Another cluster's, from which this was restored.
+                        or (
+                            o.txid >= pg_snapshot_xmax(pg_current_snapshot())
+                            and o.txid is distinct from pg_current_xact_id_if_assigned()
+                        )
+                    )
                 limit clear_runs.batch_size
                 for update skip locked
             )

@@ -83,7 +83,8 @@ begin
         severity => v_run.severity,
         seen => v_run.seen,
         seen_by => v_run.seen_by,
-        seen_upto => v_run.seen_upto
+        seen_upto => v_run.seen_upto,
+        cluster => v_run.cluster
     );
     return v_rows;
 end;

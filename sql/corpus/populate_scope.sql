@@ -86,7 +86,8 @@ begin
         severity => populate_scope.severity,
         seen => v_seen.seen,
         seen_by => v_seen.seen_by,
-        seen_upto => v_seen.seen_upto
+        seen_upto => v_seen.seen_upto,
+        cluster => v_seen.cluster
     );
     return v_rows;
 exception

@@ -46,7 +46,8 @@ begin
         severity => r.severity,
         seen => r.seen,
         seen_by => r.seen_by,
-        seen_upto => r.seen_upto
+        seen_upto => r.seen_upto,
+        cluster => r.cluster
     )
     from corpus.run as r
     where r.id = v_run.id;

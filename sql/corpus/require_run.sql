@@ -15,7 +15,8 @@ begin
     select r.* into v_run
     from corpus.run as r
     where r.id = require_run.run
-        and r.state = 'counting';
+        and r.state = 'counting'
+        and r.cluster = (select s.system_identifier from pg_control_system() as s);
     if not found then
         raise exception 'run % is not counting any more', require_run.run
             using errcode = '55000', hint = 'Somebody else counts this slice, or its grains were forgotten; begin again.';

@@ -7,7 +7,8 @@ create or replace function corpus.seen_now(
     severity text,
     out seen pg_snapshot,
     out seen_by xid8,
-    out seen_upto bigint
+    out seen_upto bigint,
+    out cluster bigint
 )
 returns record
 language plpgsql
@@ -18,6 +19,7 @@ as $$
 begin
     seen := pg_current_snapshot();
     seen_by := pg_current_xact_id();
+    cluster := (select s.system_identifier from pg_control_system() as s);
     select coalesce(max(c.id), 0)
     into seen_upto
     from corpus.change as c

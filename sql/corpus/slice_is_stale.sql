@@ -35,6 +35,7 @@ begin
 
     return v_slice.seen is null
         or v_slice.stale
+        or v_slice.cluster is distinct from (select s.system_identifier from pg_control_system() as s)
         or exists (
             select
             from corpus.change as c
@@ -42,6 +43,11 @@ begin
                 and c.txid >= pg_snapshot_xmin(v_slice.seen)
                 and not pg_visible_in_snapshot(c.txid, v_slice.seen)
                 and (c.txid is distinct from v_slice.seen_by or c.id > v_slice.seen_upto)
+                -- A number still to come is another cluster's, from which this was restored.
+                and (
+                    c.txid < pg_snapshot_xmax(pg_current_snapshot())
+                    or c.txid = pg_current_xact_id_if_assigned()
+                )
                 and case
                     when c.corpus_id is not null
                         then c.corpus_id = v_slice.corpus_id and c.service_id = v_slice.service_id
