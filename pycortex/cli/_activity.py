@@ -11,7 +11,7 @@ from pycortex import sql
 from pycortex.cli._jobs import span
 from pycortex.models import Job, JobActivity, JobStatus
 
-__all__ = ["activity_of", "with_activity"]
+__all__ = ["activity_of", "with_activity", "words"]
 
 
 def with_activity(conn: Connection[Any], jobs: Sequence[Job]) -> list[Job]:
@@ -29,11 +29,12 @@ def activity_of(conn: Connection[Any], jobs: Sequence[Job]) -> dict[UUID, str]:
     """Word what the sessions of *jobs* do; jobs without an active session are left out."""
     if not any(job.status is JobStatus.RUNNING for job in jobs):
         return {}
-    worded = {activity.job: _words(activity) for activity in sql.list_activity(conn)}
-    return {job: words for job, words in worded.items() if words}
+    worded = {activity.job: words(activity) for activity in sql.list_activity(conn)}
+    return {job: text for job, text in worded.items() if text}
 
 
-def _words(activity: JobActivity) -> str:
+def words(activity: JobActivity) -> str:
+    """Word what one session does; nothing while it rests."""
     if activity.phase:
         name = f"{activity.command}: {activity.phase}" if activity.command else activity.phase
         if activity.total:
@@ -41,7 +42,7 @@ def _words(activity: JobActivity) -> str:
         return name
     if activity.state != "active":
         return ""
-    words = f"statement for {span(activity.query_seconds or 0)}"
+    text = f"statement for {span(activity.query_seconds or 0)}"
     if activity.wait_event_type == "Lock":
-        words += f", waiting for a lock ({activity.wait_event})"
-    return words
+        text += f", waiting for a lock ({activity.wait_event})"
+    return text

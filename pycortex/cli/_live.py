@@ -1,34 +1,32 @@
-"""Jobs as they move: bars on a terminal, lines elsewhere."""
+"""Jobs as they move: the whole terminal, bars in it, or lines elsewhere."""
 
 import os
 import shutil
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 from typing import IO, Any, Protocol
 from uuid import UUID
 
 import psycopg
-from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from pycortex.cli._jobs import percent, progress, span
-from pycortex.cli._output import STATUS_COLOURS, clean, clip, colours, say, speaks_unicode
-from pycortex.models import Job, JobStatus
+from pycortex.cli._board import Board
+from pycortex.cli._lines import Lines
+from pycortex.cli._output import colours, say, speaks_unicode
+from pycortex.cli._pace import Pace
+from pycortex.cli._picture import Picture
+from pycortex.cli._row import Layout, line
+from pycortex.cli._terminal import in_one_go
+from pycortex.models import Job
 
-__all__ = ["Source", "follow", "screen"]
+__all__ = ["Bars", "Source", "follow", "screen"]
 
-TICK = 0.4
-QUIET = 2.0
-"""Seconds between two lines about one job in the same status, where there are no bars."""
+TICK = 0.5
 AWAY = 1.0
 
-Read = Callable[[psycopg.Connection[Any]], Sequence[Job]]
+Read = Callable[[psycopg.Connection[Any]], Sequence[Job] | Picture]
 
 
 class Screen(Protocol):
@@ -36,8 +34,17 @@ class Screen(Protocol):
 
     def __enter__(self) -> "Screen": ...
     def __exit__(self, *exc: object) -> None: ...
-    def show(self, jobs: Sequence[Job]) -> None:
-        """Show *jobs* as they stand now."""
+    def show(self, jobs: Sequence[Job] | Picture) -> None:
+        """Show the jobs as they stand now."""
+
+    def away(self) -> None:
+        """Say that the database is out of reach."""
+
+    def back(self) -> None:
+        """Say that it is back."""
+
+    def pause(self, seconds: float) -> bool:
+        """Wait; tells whether somebody wants to leave."""
 
 
 class Source:
@@ -47,7 +54,7 @@ class Source:
         self._conninfo = conninfo
         self._read = read
         self._conn: psycopg.Connection[Any] | None = None
-        self._away = False
+        self._came = False
 
     def __enter__(self) -> "Source":
         self._conn = psycopg.connect(self._conninfo, autocommit=True)
@@ -57,23 +64,18 @@ class Source:
         if self._conn is not None:
             self._conn.close()
 
-    def read(self) -> Sequence[Job] | None:
-        """Return the jobs as they are; None while the database is away."""
+    def read(self) -> Picture | None:
+        """Return the jobs as they are; None while the database is away, or doesn't answer."""
         try:
             if self._conn is None or self._conn.closed:
                 self._conn = psycopg.connect(self._conninfo, autocommit=True)
-            jobs = self._read(self._conn)
-        except psycopg.OperationalError as error:
-            if self._conn is not None and not self._conn.closed and error.sqlstate:
+            found = self._read(self._conn)
+        except (psycopg.OperationalError, psycopg.InterfaceError):
+            if not self._came and self._conn is not None and not self._conn.closed:
                 raise
-            if not self._away:
-                say("the database is out of reach; waiting for it")
-            self._away = True
             return None
-        if self._away:
-            say("the database is back")
-            self._away = False
-        return jobs
+        self._came = True
+        return found if isinstance(found, Picture) else Picture(found)
 
 
 def follow(
@@ -84,7 +86,7 @@ def follow(
     timeout: float | None = None,
 ) -> Sequence[Job]:
     """
-    Show what *source* reads until it is *over*.
+    Show what *source* reads until it is *over*, or somebody at the screen wants to leave.
 
     Returns:
         The jobs as they were read last.
@@ -93,50 +95,49 @@ def follow(
         TimeoutError: It wasn't over within *timeout* seconds.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
+    picture = Picture([])
+    away = False
     while True:
-        jobs = source.read()
-        if jobs is not None:
-            shown.show(jobs)
-            if over(jobs):
-                return jobs
-        pause = TICK if jobs is not None else AWAY
+        found = source.read()
+        if found is None:
+            shown.away()
+        else:
+            if away:
+                shown.back()
+            picture = found
+            shown.show(picture)
+            if over(picture.jobs):
+                return picture.jobs
+        away = found is None
+        pause = AWAY if away else TICK
         if deadline is not None:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
             pause = min(pause, left)
-        time.sleep(pause)
+        if shown.pause(pause):
+            return picture.jobs
 
 
-def screen(stream: IO[str] | None, *, quiet: bool = False) -> Screen:
-    """Choose how to show jobs on *stream*: bars need a terminal that takes colours."""
+def screen(stream: IO[str] | None, *, quiet: bool = False, title: str | None = None) -> Screen:
+    """
+    Choose how to show jobs on *stream*: what moves needs a terminal that takes colours.
+
+    Args:
+        title: Take the whole terminal, with this at its top.
+    """
     if quiet or stream is None:
         return Nothing()
-    return Bars(stream) if colours(stream) else Lines(stream)
-
-
-@contextmanager
-def _in_one_go() -> Iterator[None]:
-    """Hold Ctrl-C back: what is drawn by half would be drawn again, behind itself."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    before: dict[int, Any] = {}
-    try:
-        # Not by a mask: another thread would get the signal, and this one its exception.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, lambda number, _: came.append(number))
-        yield
-    finally:
-        for held, handler in before.items():
-            signal.signal(held, signal.SIG_DFL if handler is None else handler)
-        for late in came:
-            signal.raise_signal(late)
+    if not colours(stream):
+        return Lines(stream)
+    return Bars(stream) if title is None else Board(stream, title)
 
 
 class Nothing:
-    """Shows nothing."""
+    """Shows nothing, but says when the database goes."""
+
+    def __init__(self) -> None:
+        self._away = False
 
     def __enter__(self) -> "Nothing":
         return self
@@ -144,104 +145,58 @@ class Nothing:
     def __exit__(self, *exc: object) -> None:
         pass
 
-    def show(self, jobs: Sequence[Job]) -> None:
+    def show(self, jobs: Sequence[Job] | Picture) -> None:
         """Do nothing with *jobs*."""
 
+    def away(self) -> None:
+        """Say once that the database is out of reach."""
+        if not self._away:
+            say("the database is out of reach; waiting for it")
+        self._away = True
 
-class Lines:
-    """A line whenever a job has something new to say."""
+    def back(self) -> None:
+        """Say that it is back."""
+        say("the database is back")
+        self._away = False
 
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-        self._said: dict[UUID, tuple[float, JobStatus, tuple[Any, ...]]] = {}
-
-    def __enter__(self) -> "Lines":
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        pass
-
-    def show(self, jobs: Sequence[Job]) -> None:
-        """Write a line for each of *jobs* that changed."""
-        now = time.monotonic()
-        for job in jobs:
-            news = (job.progress_current, job.progress_total, job.message, job.attempt)
-            then, status, old = self._said.get(job.uuid, (0.0, None, ()))
-            if job.status is status and (news == old or now - then < QUIET):
-                continue
-            self._said[job.uuid] = (now, job.status, news)
-            when = datetime.now(UTC).isoformat(timespec="seconds")
-            parts = [when, str(job.uuid), job.status, clean(job.kind), progress(job)]
-            parts.append(clean(job.message))
-            self._stream.write(" ".join(part for part in parts if part) + "\n")
-            self._stream.flush()
+    def pause(self, seconds: float) -> bool:
+        """Wait; nobody can want to leave but by Ctrl-C."""
+        time.sleep(seconds)
+        return False
 
 
-class Bars:
-    """A bar for each job, redrawn in place."""
+class Bars(Nothing):
+    """A bar for each of a few jobs, redrawn in place, among what else is on the terminal."""
 
     def __init__(self, stream: IO[str]) -> None:
+        super().__init__()
         self._unicode = speaks_unicode(stream)
         self._console = Console(file=stream, force_terminal=True, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
+        self._paces: dict[UUID, Pace] = {}
 
     def __enter__(self) -> "Bars":
         self._live.__enter__()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        with _in_one_go():
+        with in_one_go():
             self._live.__exit__(None, None, None)
 
-    def show(self, jobs: Sequence[Job]) -> None:
+    def show(self, jobs: Sequence[Job] | Picture) -> None:
         """Draw *jobs*, as many as the terminal has lines for."""
+        if isinstance(jobs, Picture):
+            jobs = jobs.jobs
         size = shutil.get_terminal_size() if "COLUMNS" in os.environ else self._console.size
         columns, lines = size[0], size[1]
-        room = max(lines - 2, 1)
-        # What moves is worth more than what is over, and the newest more than the older.
-        ranked = sorted(jobs, key=lambda job: (job.status.terminal, job.status != "running"))
-        chosen = {job.uuid for job in ranked[:room]}
-        drawn = [job for job in jobs if job.uuid in chosen]
-        kinds = max((cell_len(clean(job.kind)) for job in drawn), default=0)
-        texts = [self._line(job, columns - 1, kinds) for job in drawn]
-        if len(jobs) > room:
-            texts.append(Text(f"and {len(jobs) - room} more", style="dim"))
-        if not texts:
-            texts.append(Text("no active jobs", style="dim"))
-        with _in_one_go():
+        drawn = jobs[: max(lines - 2, 1)]
+        layout = Layout.of(drawn, max(columns - 1, 1), unicode=self._unicode)
+        texts = []
+        for job in drawn:
+            pace = self._paces.setdefault(job.uuid, Pace())
+            pace.see(job)
+            texts.append(line(job, pace, layout))
+        if len(jobs) > len(drawn):
+            texts.append(Text(f"and {len(jobs) - len(drawn)} more", style="dim"))
+        with in_one_go():
             self._live.update(Group(*texts), refresh=True)
-
-    def _line(self, job: Job, columns: int, kinds: int) -> Text:
-        colour = STATUS_COLOURS[job.status]
-        mark = "…" if self._unicode else "..."
-        wide = columns >= 100
-        kind = clip(clean(job.kind), min(kinds, 14 if columns < 60 else 22), mark=mark)
-        text = Text(no_wrap=True, overflow="crop")
-        if wide:
-            text.append(f"{str(job.uuid)[:8]}  ", style="dim")
-        text.append(f"{kind} ")
-        self._append_bar(text, job, 8 if columns < 60 else 20, colour)
-        done = percent(job)
-        text.append(" " + ("" if done is None else f"{done}%").rjust(4), style=colour)
-        if columns >= 60:
-            text.append(f"  {progress(job):>9}  {span(job.duration_seconds):>6}")
-        text.append("  ")
-        words = clean(job.message)
-        if job.status is not JobStatus.RUNNING:
-            text.append(job.status, style=colour)
-            text.append(" " if words else "")
-        room = columns - cell_len(text.plain)
-        if room > 0:
-            text.append(clip(words, room, mark=mark).rstrip())
-        else:
-            text.truncate(columns)
-        return text
-
-    def _append_bar(self, text: Text, job: Job, size: int, colour: str) -> None:
-        full, rest = ("━", "─") if self._unicode else ("#", "-")
-        done = percent(job)
-        if done is None:
-            done = 100 if job.status is JobStatus.SUCCEEDED else 0
-        filled = size * done // 100
-        text.append(full * filled, style=colour)
-        text.append(rest * (size - filled), style="dim")

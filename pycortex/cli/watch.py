@@ -1,5 +1,6 @@
 """watch and wait: following jobs to their end."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,45 +8,73 @@ from uuid import UUID
 
 import click
 import psycopg
-from psycopg import Connection
+from psycopg.conninfo import conninfo_to_dict
 
-from pycortex.cli._activity import with_activity
 from pycortex.cli._app import App, Command, pass_app
+from pycortex.cli._board import Board
 from pycortex.cli._errors import RefusedError
-from pycortex.cli._jobs import active, by_uuid, find
+from pycortex.cli._jobs import by_uuid, find
 from pycortex.cli._live import Source, follow, screen
-from pycortex.cli._output import clean, out, print_json, say
+from pycortex.cli._output import clean, colours, out, print_json, say
+from pycortex.cli._picture import MOST, Picture, Watcher
 from pycortex.cli._types import JOB, SECONDS, UuidRange
 from pycortex.models import Job, JobStatus
 
 __all__ = ["wait", "watch"]
 
-MOST = 200
-
 
 @click.command(cls=Command, example="pycortex watch --kind corpus_import")
 @click.argument("uuids", type=JOB, nargs=-1, metavar="[UUID]...")
 @click.option("--kind", help="Follow the active jobs of this kind.")
-@click.option("-f", "--forever", is_flag=True, help="Stay when nothing is active; Ctrl-C ends it.")
+@click.option(
+    "-f/-u",
+    "--forever/--until-idle",
+    default=None,
+    help="Stay when nothing is active, or end then.  [default: stay on a terminal, else end]",
+)
 @pass_app
-def watch(app: App, uuids: tuple[UuidRange, ...], kind: str | None, forever: bool) -> None:
+def watch(app: App, uuids: tuple[UuidRange, ...], kind: str | None, forever: bool | None) -> None:
     """
     Follow jobs as they move.
 
-    These, those of a kind, or all that are active. Ends by itself when the jobs are over; Ctrl-C
-    ends it earlier. Draws bars on a terminal, and writes lines elsewhere or with NO_COLOR set.
+    These, until they are over; those of a kind, or all that are active, for as long as you like: q
+    or Ctrl-C ends it. Takes the whole terminal; elsewhere, or with NO_COLOR set, writes lines, and
+    ends when nothing is active.
+
+    BEAT is the time since a job's last step: yellow from half of the silence that its kind allows,
+    red from four fifths. RATE and LEFT come from the last minute, not from the whole run.
     """
     if uuids and kind is not None:
         raise click.UsageError("give uuids or --kind, not both")
     if uuids and forever:
         raise click.UsageError("--forever goes with a kind or with all jobs, not with uuids")
+    if forever is None:
+        forever = not uuids and colours(sys.stdout)
     with app.database() as conninfo:
         wanted = _find_all(conninfo, uuids)
-        reader = _These(wanted) if wanted else _Active(kind)
-        with Source(conninfo, _and_activity(reader)) as source, screen(sys.stdout) as shown:
+        title = ["pycortex", _dbname(conninfo), clean(kind or "")]
+        shown = screen(sys.stdout, title=" ".join(filter(None, title)))
+        watcher = Watcher(wanted, kind=kind, overview=isinstance(shown, Board))
+        with Source(conninfo, _fitting(watcher, shown)) as source, shown:
             last = follow(source, shown, over=_never if forever else _all_over)
     if not last and not forever:
         say("no active jobs" if kind is None else f"no active jobs of kind {clean(kind)}")
+
+
+def _fitting(watcher: Watcher, shown: object) -> Callable[[psycopg.Connection[Any]], Picture]:
+    """Read no more jobs than the terminal has lines, which may change."""
+
+    def read(conn: psycopg.Connection[Any]) -> Picture:
+        if isinstance(shown, Board):
+            watcher.most = min(max(shown.lines, 1), MOST)
+        return watcher.read(conn)
+
+    return read
+
+
+def _dbname(conninfo: str) -> str:
+    name = conninfo_to_dict(conninfo).get("dbname") or os.environ.get("PGDATABASE") or ""
+    return clean(str(name))
 
 
 @click.command(cls=Command, example="pycortex wait 0b5f2c1e-7a34-4b7e-9c55-6f0c1f3f8a10")
@@ -75,10 +104,6 @@ def wait(app: App, uuids: tuple[UuidRange, ...], timeout: float | None, as_json:
         click.get_current_context().exit(1)
 
 
-def _and_activity(reader: "_These | _Active") -> Callable[[Connection[Any]], Sequence[Job]]:
-    return lambda conn: with_activity(conn, reader.read(conn))
-
-
 class _These:
     """Reads the given jobs; one that was purged meanwhile is over."""
 
@@ -87,25 +112,6 @@ class _These:
 
     def read(self, conn: psycopg.Connection[Any]) -> Sequence[Job]:
         return by_uuid(conn, self._uuids)
-
-
-class _Active:
-    """Reads the active jobs, and those that were seen active, until they have ended."""
-
-    def __init__(self, kind: str | None) -> None:
-        self._kind = kind
-        self._seen: dict[UUID, None] = {}
-
-    def read(self, conn: psycopg.Connection[Any]) -> Sequence[Job]:
-        for job in active(conn, self._kind, limit=MOST):
-            self._seen[job.uuid] = None
-        jobs = by_uuid(conn, self._seen)
-        # Keep what moves, and the latest of what is over.
-        while len(self._seen) > MOST:
-            ended = next((job.uuid for job in jobs if job.status.terminal), next(iter(self._seen)))
-            del self._seen[ended]
-            jobs = [job for job in jobs if job.uuid != ended]
-        return jobs
 
 
 def _find_all(conninfo: str, uuids: Sequence[UuidRange]) -> list[UUID]:

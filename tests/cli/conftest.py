@@ -24,6 +24,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pycortex.cli import main
+from tests.cli.screens import Emulator
 from tests.servers import quick_tmp
 from tests.waiting import wait_until
 
@@ -157,6 +158,20 @@ class Command:
             process.kill()
             process.wait()
             os.close(outside)
+
+    def on_screen(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        size: tuple[int, int] = (100, 24),
+    ) -> Emulator:
+        """Start it on a terminal whose screen can be looked at; a context, which ends it."""
+        return Emulator(
+            self._line(arguments),
+            env=self.environment | dict(env or {}),
+            cwd=self.folder,
+            size=size,
+        )
 
     def _line(self, arguments: Sequence[str]) -> list[str]:
         return [sys.executable, "-m", "pycortex", *arguments]
