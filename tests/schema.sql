@@ -593,6 +593,7 @@ COMMENT ON COLUMN cortex.jobs.cancel_requested_by IS 'Who asked for its end: the
 CREATE FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer DEFAULT 1) RETURNS SETOF cortex.jobs
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1
     SET search_path TO ''
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer) IS 'Takes ready jobs of these kinds from the queue for a runner.';
@@ -824,7 +825,7 @@ CREATE FUNCTION cortex.maintain() RETURNS TABLE(ran boolean, stale integer, over
 COMMENT ON FUNCTION cortex.maintain() IS 'Closes stale, overdue and orphaned jobs, purges old ones, and notes that it ran.';
 
 CREATE FUNCTION cortex.maintenance_key(relation oid) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     SET search_path TO ''
     AS $$ … $$;
 
@@ -992,6 +993,13 @@ CREATE FUNCTION cortex.register_runner(name text, host text, pid integer) RETURN
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.register_runner(name text, host text, pid integer) IS 'Enters a process that runs jobs; the calling session holds its lease.';
+
+CREATE FUNCTION cortex.register_sql_kind(kind text, procedure regprocedure, run_as text DEFAULT NULL::text, commits boolean DEFAULT NULL::boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.register_sql_kind(kind text, procedure regprocedure, run_as text, commits boolean) IS 'The same, for whoever has the routine as a regprocedure.';
 
 CREATE FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text DEFAULT NULL::text, commits boolean DEFAULT NULL::boolean) RETURNS void
     LANGUAGE plpgsql
@@ -2217,10 +2225,6 @@ CREATE INDEX job_attached_idx ON cortex.job USING btree (id) WHERE (backend_pid 
 
 COMMENT ON INDEX cortex.job_attached_idx IS 'end_backends: the few jobs with a session attached.';
 
-CREATE INDEX job_claim_idx ON cortex.job USING btree (priority DESC, run_at, id) WHERE ((status = 'queued'::cortex.job_status) AND (runner IS NULL));
-
-COMMENT ON INDEX cortex.job_claim_idx IS 'claim_jobs, metrics: what anybody may take, in the order it is taken.';
-
 CREATE INDEX job_created_idx ON cortex.job USING btree (created_at DESC, id DESC);
 
 COMMENT ON INDEX cortex.job_created_idx IS 'list_recent, list_jobs: newest first.';
@@ -2240,6 +2244,10 @@ COMMENT ON INDEX cortex.job_finished_idx IS 'status_counts, metrics, purge_jobs,
 CREATE INDEX job_kind_idx ON cortex.job USING btree (kind, status, created_at);
 
 COMMENT ON INDEX cortex.job_kind_idx IS 'list_jobs: the newest jobs of a kind in a status.';
+
+CREATE INDEX job_ready_idx ON cortex.job USING btree (kind, priority DESC, run_at, id) WHERE ((status = 'queued'::cortex.job_status) AND (runner IS NULL));
+
+COMMENT ON INDEX cortex.job_ready_idx IS 'claim_jobs, metrics: what anybody may take, kind by kind, in the order it is taken.';
 
 CREATE INDEX job_runner_idx ON cortex.job USING btree (runner, status) WHERE (runner IS NOT NULL);
 
@@ -2707,6 +2715,9 @@ GRANT ALL ON FUNCTION cortex.refused_commit() TO cortex_admin;
 REVOKE ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.register_runner(name text, host text, pid integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.register_sql_kind(kind text, procedure regprocedure, run_as text, commits boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.register_sql_kind(kind text, procedure regprocedure, run_as text, commits boolean) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text, commits boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.register_sql_kind(kind text, procedure text, run_as text, commits boolean) TO cortex_admin;

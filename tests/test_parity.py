@@ -73,6 +73,11 @@ AS_THEIR_CALLER = {
 }
 """Public routines that don't run as their owner."""
 
+SECOND_SPELLINGS = {
+    "cortex.register_sql_kind(text,regprocedure,text,boolean)": "cortex.register_sql_kind",
+}
+"""Overloads, in the file of the routine that they call: of types that aren't cast by themselves."""
+
 OVER_VIEWS = {
     "configuration": "configuration",
     "list_activity": "job_activity",
@@ -148,7 +153,7 @@ def catalogue(conn: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
             where p.pronamespace::regnamespace::text in ('cortex', 'corpus')
             """
         ).fetchall()
-    return {row["name"]: row for row in rows}
+    return {row["name"]: row for row in rows if row["signature"] not in SECOND_SPELLINGS}
 
 
 def nobody(breaks_it: Iterable[Any] | dict[str, Any]) -> None:
@@ -192,7 +197,8 @@ def test_every_file_defines_the_one_thing_it_is_named_after():
     wrong = {
         str(path.relative_to(ROOT)): definitions(path)
         for name, path in files().items()
-        if [defined for _, defined in definitions(path)] != [name]
+        if [defined for _, defined in definitions(path)]
+        != [name] * (1 + list(SECOND_SPELLINGS.values()).count(name))
     }
     nobody(wrong)
 
@@ -213,7 +219,9 @@ def test_every_view_has_a_file_and_every_file_a_view(conn):
 def test_no_routine_is_overloaded(conn):
     doubles = conn.execute(
         "select proname, count(*) from pg_proc where pronamespace::regnamespace::text in"
-        " ('cortex', 'corpus') group by pronamespace, proname having count(*) > 1"
+        " ('cortex', 'corpus') and oid::regprocedure::text <> all(%s)"
+        " group by pronamespace, proname having count(*) > 1",
+        [list(SECOND_SPELLINGS)],
     ).fetchall()
 
     nobody(doubles)

@@ -49,6 +49,51 @@ def test_takes_what_a_regprocedure_says(conn):
     assert rows(conn, KINDS)[0]["procedure"] == "app.body(uuid)"
 
 
+def test_takes_a_regprocedure_of_whatever_name_with_all_arguments(conn):
+    conn.execute("set local search_path = app")
+    conn.execute('create procedure "Odd ""name""(x)"(job uuid) language sql as \'select 1\'')
+
+    conn.execute(
+        "select cortex.register_sql_kind(kind => 'k', run_as => current_user::text,"
+        ' procedure => \'"Odd ""name""(x)"(uuid)\'::regprocedure, commits => false)'
+    )
+
+    [row] = rows(conn, KINDS)
+    assert row["procedure"] == 'app."Odd ""name""(x)"(uuid)'
+    assert row["commits"] is False
+
+
+@pytest.mark.parametrize(
+    ("procedure", "sqlstate"),
+    [
+        ("null::regprocedure", "22004"),
+        ("to_regprocedure('app.missing(uuid)')", "22004"),
+        ("'app.wrong(integer)'::regprocedure", "42809"),
+        ("1::regprocedure", "42809"),
+    ],
+)
+def test_refuses_a_regprocedure_that_is_no_body_and_keeps_what_was_there(conn, procedure, sqlstate):
+    conn.execute("create function app.wrong(n integer) returns int language sql as 'select 1'")
+    conn.execute(REGISTER, ["app.body"])
+
+    with refused(conn, sqlstate):
+        conn.execute(f"select cortex.register_sql_kind('k', {procedure})")
+
+    assert rows(conn, KINDS)[0]["procedure"] == "app.body(uuid)"
+
+
+@pytest.mark.parametrize(
+    "literal", ["'app.body'", "null", "'app.body'::varchar", "'app.body'::name"]
+)
+def test_is_not_ambiguous_for_what_is_only_quoted(conn, literal):
+    conn.execute(REGISTER, ["app.body"])
+
+    conn.execute(f"select cortex.register_sql_kind('k', {literal})")
+    conn.execute(f"select cortex.register_sql_kind(kind => 'k', procedure => {literal})")
+
+    assert len(rows(conn, KINDS)) == (0 if literal == "null" else 1)
+
+
 def test_replaces_what_was_registered_before(conn):
     conn.execute("create function app.other(job uuid) returns int language sql as 'select 1'")
     conn.execute(REGISTER, ["app.body"])
