@@ -17,7 +17,7 @@ from pycortex.cli._jobs import JOB_COLUMNS, by_uuid, job_row
 from pycortex.cli._live import Source, follow, screen
 from pycortex.cli._output import is_terminal, out, paint, width, wrapped
 from pycortex.cli._table import print_table
-from pycortex.cli.jobs import SHORT_BELOW
+from pycortex.cli.listing import SHORT_BELOW
 from pycortex.database import URL_VARIABLE
 from pycortex.models import Job
 

@@ -5,16 +5,25 @@ import click
 from pycortex.cli import (
     _demo,
     builtin,
+    completion,
+    configure,
     control,
     doctor,
+    events,
     jobs,
+    listing,
+    purge,
+    schedules,
     setup,
+    sqlkinds,
     uninstall,
     upkeep,
+    views,
     watch,
     worker,
 )
 from pycortex.cli._app import RootGroup, version
+from pycortex.cli._types import KIND
 
 __all__ = ["main"]
 
@@ -39,30 +48,71 @@ def main() -> None:
     """
 
 
-for command in (
-    setup.install,
-    setup.sql,
-    uninstall.uninstall,
-    doctor.doctor,
-    _demo.demo,
-    jobs.spawn,
-    jobs.list_,
-    jobs.show,
-    watch.watch,
-    watch.wait,
-    control.cancel,
-    control.rerun,
-    jobs.count,
-    jobs.counts,
-    builtin.reindex,
-    builtin.analyze,
-    builtin.report,
-    builtin.corpus,
-    worker.worker,
-    upkeep.reap,
-    upkeep.interrupt_orphans,
-    upkeep.schedule,
-    upkeep.unschedule,
-    control.metrics,
-):
-    main.add_command(command)
+SECTIONS = {
+    "Setting up": (
+        setup.install,
+        setup.sql,
+        uninstall.uninstall,
+        doctor.doctor,
+        _demo.demo,
+        completion.completion,
+    ),
+    "Jobs": (
+        jobs.spawn,
+        listing.list_,
+        jobs.show,
+        events.events,
+        watch.watch,
+        watch.wait,
+        control.cancel,
+        control.rerun,
+    ),
+    "Built-in jobs": (
+        builtin.reindex,
+        builtin.analyze,
+        builtin.report,
+        builtin.corpus,
+    ),
+    "Numbers": (
+        jobs.count,
+        jobs.counts,
+        views.waiting,
+        views.runners,
+        control.metrics,
+    ),
+    "Work and upkeep": (
+        worker.worker,
+        configure.configure,
+        purge.maintain,
+        upkeep.reap,
+        upkeep.interrupt_orphans,
+        purge.purge,
+        upkeep.schedule,
+        upkeep.unschedule,
+    ),
+    "Jobs that come back, bodies in SQL": (
+        schedules.schedules,
+        schedules.schedule_job,
+        schedules.unschedule_job,
+        schedules.spawn_scheduled,
+        sqlkinds.sql_kinds,
+        sqlkinds.register_sql_kind,
+        sqlkinds.work,
+        sqlkinds.schedule_work,
+        sqlkinds.unschedule_work,
+    ),
+}
+for commands in SECTIONS.values():
+    for command in commands:
+        main.add_command(command)
+
+main.sections = {
+    title: [str(command.name) for command in commands] for title, commands in SECTIONS.items()
+}
+main.aliases = {"logs": "events"}
+
+# Wherever an option names a kind, the shell offers those that the database knows.
+for known in main.commands.values():
+    for parameter in known.params:
+        if parameter.name == "kind":
+            parameter.type = KIND

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from psycopg.errors import Diagnostic
 from pycortex._conninfo import with_defaults
 from pycortex._version import check_version
 from pycortex.cli._errors import INTERRUPTED, REFUSED, explain
+from pycortex.cli._help import argument_help, exit_codes, see_also
 from pycortex.cli._output import clean, paint, prepare_streams, say
 from pycortex.database import URL_VARIABLE, Database, DatabaseUrlError, resolve
 
@@ -118,6 +119,14 @@ def _common_options(*, hidden: bool) -> list[click.Parameter]:
     ]
 
 
+COMMON = f"Every command also takes --database-url (else ${URL_VARIABLE}) and --verbose."
+
+
+def path_of(ctx: click.Context) -> str:
+    """The command's name without the program's: "report show"."""
+    return ctx.command_path.partition(" ")[2]
+
+
 class Command(click.Command):
     """A command with an example in its help, which takes the common options anywhere."""
 
@@ -126,12 +135,36 @@ class Command(click.Command):
         self.example = example
         self.params += _common_options(hidden=True)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        path = path_of(ctx)
+        arguments = [
+            (param.make_metavar(ctx), argument_help(path, param.name or ""))
+            for param in self.params
+            if isinstance(param, click.Argument)
+        ]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        super().format_options(ctx, formatter)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
+        path = path_of(ctx)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(COMMON)
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), words) for code, words in exit_codes(path).items()])
         if self.example:
             with formatter.section("Example"):
                 for line in self.example.splitlines():
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+        root = ctx.find_root().command
+        known = root.commands if isinstance(root, click.Group) else {}
+        others = [f"pycortex {name}" for name in see_also(path) if name in known]
+        if others:
+            with formatter.section("See also"):
+                formatter.write_text(", ".join(others))
 
 
 class Group(click.Group):
@@ -154,6 +187,30 @@ class RootGroup(Group):
     """The whole program: whatever happens inside becomes a sentence and an exit code."""
 
     group_class = Group
+    sections: Mapping[str, Sequence[str]] = {}
+    """The names of the commands under headings; those that stand in none come last."""
+    aliases: Mapping[str, str] = {}
+    """Second names, which no list shows."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command, by its second name too."""
+        return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands under their headings."""
+        sections = {title: list(names) for title, names in self.sections.items()}
+        placed = {name for names in sections.values() for name in names}
+        sections["Others"] = [name for name in self.list_commands(ctx) if name not in placed]
+        room = formatter.width - 6 - max(map(len, self.commands), default=0)
+        for title, names in sections.items():
+            rows = [
+                (name, self.commands[name].get_short_help_str(room))
+                for name in names
+                if name in self.commands and not self.commands[name].hidden
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Name the commands in the order in which one meets them."""

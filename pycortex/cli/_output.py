@@ -23,8 +23,10 @@ __all__ = [
     "is_terminal",
     "out",
     "paint",
+    "plain",
     "prepare_streams",
     "print_json",
+    "print_json_line",
     "say",
     "speaks_unicode",
     "width",
@@ -41,6 +43,8 @@ STATUS_COLOURS = {
     "ok": "green",
     "warning": "yellow",
     "error": "red",
+    "alive": "green",
+    "dead": "red",
 }
 
 
@@ -51,20 +55,20 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def out(text: str = "") -> None:
+def out(text: str = "", *, end: str = "\n") -> None:
     """Write data to standard output."""
-    _write(text, sys.stdout)
+    _write(text + end, sys.stdout)
 
 
 def say(text: str = "") -> None:
     """Write talk to standard error."""
-    _write(text, sys.stderr)
+    _write(text + "\n", sys.stderr)
 
 
 def _write(text: str, stream: IO[str] | None) -> None:
     # Not click.echo: in a C locale it would write UTF-8 past the stream's own encoding.
     if stream is not None:
-        stream.write((text if colours(stream) else click.unstyle(text)) + "\n")
+        stream.write(text if colours(stream) else click.unstyle(text))
         stream.flush()
 
 
@@ -144,13 +148,19 @@ def clip(text: str, columns: int, *, mark: str = "…") -> str:
 
 def print_json(value: Any) -> None:
     """Write *value* as JSON in ASCII: dataclasses as objects, times in ISO 8601 with offset."""
-    out(json.dumps(_plain(value), ensure_ascii=True, indent=2, allow_nan=False))
+    out(json.dumps(plain(value), ensure_ascii=True, indent=2, allow_nan=False))
 
 
-def _plain(value: Any) -> Any:
+def print_json_line(value: Any) -> None:
+    """Write *value* as one line of JSON, as `print_json` does otherwise."""
+    out(json.dumps(plain(value), ensure_ascii=True, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Turn *value* into what JSON has."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
         }
     match value:
         case Enum():
@@ -169,8 +179,8 @@ def _plain(value: Any) -> Any:
         case UUID():
             return str(value)
         case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): plain(item) for key, item in value.items()}
         case Sequence() | Iterable():
-            return [_plain(item) for item in value]
+            return [plain(item) for item in value]
         case _:
             return str(value)

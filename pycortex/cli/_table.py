@@ -33,7 +33,9 @@ class Column:
     status: bool = False
 
 
-def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+def print_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, heading: bool = True
+) -> None:
     """Print *rows* under the headings of *columns*, no wider than the terminal."""
     cells = [[clean(cell) for cell in row] for row in rows]
     natural = [
@@ -43,17 +45,18 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
     kept, widths = _fit(columns, natural, width(sys.stdout))
     mark = "…" if speaks_unicode(sys.stdout) else "..."
 
-    def line(texts: Sequence[str], *, heading: bool = False) -> str:
+    def line(texts: Sequence[str], *, title: bool = False) -> str:
         parts = []
         for place, columns_wide in zip(kept, widths, strict=True):
             column, text = columns[place], texts[place]
             padded = clip(text, columns_wide, mark=mark)
             if column.right:
                 padded = padded.rstrip().rjust(columns_wide)
-            parts.append(paint(padded, text) if column.status and not heading else padded)
+            parts.append(paint(padded, text) if column.status and not title else padded)
         return GAP.join(parts).rstrip()
 
-    out(line([column.title for column in columns], heading=True))
+    if heading:
+        out(line([column.title for column in columns], title=True))
     for row in cells:
         out(line(row))
 

@@ -10,11 +10,16 @@ from typing import Any
 from uuid import UUID
 
 import click
+from click.shell_completion import CompletionItem
+
+from pycortex.cli._complete import jobs, kinds, runners
 
 __all__ = [
+    "CURSOR",
     "HOURS",
     "JOB",
     "JSON_OBJECT",
+    "KIND",
     "KINDS",
     "LIMIT",
     "MOMENT",
@@ -67,6 +72,11 @@ class _Seconds(click.FloatRange):
 class _Runner(_Type):
     name = "uuid"
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return runners(ctx, param, incomplete)
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> UUID:
         try:
             return value if isinstance(value, UUID) else UUID(str(value).strip())
@@ -76,6 +86,11 @@ class _Runner(_Type):
 
 class _Job(_Type):
     name = "uuid"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return jobs(ctx, param, incomplete)
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -174,8 +189,26 @@ class _Name(_Type):
         return text
 
 
+class _Kind(_Type):
+    name = "kind"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return kinds(ctx, param, incomplete)
+
+
 class _Kinds(_Type):
     name = "kinds"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        before, comma, last = incomplete.rpartition(",")
+        return [
+            CompletionItem(before + comma + item.value, help=item.help)
+            for item in kinds(ctx, param, last)
+        ]
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -212,12 +245,33 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
+class _Cursor(_Type):
+    name = "cursor"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[datetime, UUID]:
+        if isinstance(value, tuple):
+            return value
+        at, _, uuid = str(value).strip().rpartition("/")
+        try:
+            return MOMENT.convert(at, param, ctx), UUID(uuid)
+        except (ValueError, click.BadParameter):
+            self.fail(
+                f"{value!r} is not the created_at and the uuid of a job, with a slash between",
+                param,
+                ctx,
+            )
+
+
 JOB = _Job()
 SECONDS = _Seconds(min=0)
 LIMIT = _Seconds(min=0, max=2_147_483)
 RUNNER = _Runner()
+CURSOR = _Cursor()
 JSON_OBJECT = _JsonObject()
 MOMENT = _Moment()
 HOURS = _Hours()
+KIND = _Kind()
 KINDS = _Kinds()
 NAME = _Name()

@@ -1,6 +1,5 @@
-"""spawn, list, show, count and counts: making jobs and looking at them."""
+"""spawn, show, count and counts: making jobs and looking at them."""
 
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -8,21 +7,18 @@ from typing import Any
 import click
 
 from pycortex import sql
-from pycortex.cli._activity import activity_of, with_activity
+from pycortex.cli._activity import activity_of
 from pycortex.cli._app import App, Command, pass_app
 from pycortex.cli._errors import RefusedError
-from pycortex.cli._jobs import JOB_COLUMNS, find, job_row
-from pycortex.cli._output import out, print_json, say, width
+from pycortex.cli._jobs import find
+from pycortex.cli._output import out, plain, print_json, say
 from pycortex.cli._show import print_job
 from pycortex.cli._table import Column, print_table
-from pycortex.cli._types import HOURS, JOB, JSON_OBJECT, MOMENT, UuidRange
+from pycortex.cli._types import HOURS, JOB, JSON_OBJECT, KIND, MOMENT, UuidRange
 from pycortex.models import DebounceMode, JobStatus, StatusCount
 from pycortex.values import check_params
 
-__all__ = ["count", "counts", "list_", "print_counts", "show", "spawn"]
-
-SHORT_BELOW = 120
-"""Terminals narrower than this get the first digits of a uuid, which every command takes."""
+__all__ = ["count", "counts", "print_counts", "show", "spawn"]
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 hours_option = click.option(
@@ -34,7 +30,7 @@ hours_option = click.option(
     cls=Command,
     example="""pycortex spawn corpus_import --params '{"path": "/data/logs"}' --scope '{}'""",
 )
-@click.argument("kind")
+@click.argument("kind", type=KIND, metavar="KIND")
 @click.option("--params", type=JSON_OBJECT, metavar="JSON|@FILE|-", help="What the body gets.")
 @click.option("--actor", help="Who asks, for the record.")
 @click.option(
@@ -88,49 +84,27 @@ def spawn(
         say("not created: this job of the same kind and scope is still active")
 
 
-@click.command("list", cls=Command, example="pycortex list --active --limit 10")
-@click.option("--active", is_flag=True, help="Only jobs that are not over.")
-@click.option(
-    "--limit",
-    type=click.IntRange(0, 2**31 - 1),
-    default=50,
-    show_default=True,
-    help="At most so many.",
-)
-@as_json
-@pass_app
-def list_(app: App, active: bool, limit: int, as_json: bool) -> None:
-    """List the newest jobs, newest first."""
-    with app.connect() as conn:
-        jobs = sql.list_recent(conn, active_only=active, max_rows=limit)
-        if not as_json:
-            jobs = with_activity(conn, jobs)
-    if as_json:
-        print_json(jobs)
-        return
-    columns = width(sys.stdout)
-    short = columns is not None and columns < SHORT_BELOW
-    if jobs:
-        print_table(JOB_COLUMNS, [job_row(job, short=short) for job in jobs])
-    else:
-        say("no active jobs" if active else "no jobs")
-
-
 @click.command(cls=Command, example="pycortex show 0b5f2c1e-7a34-4b7e-9c55-6f0c1f3f8a10")
 @click.argument("uuid", type=JOB)
 @as_json
 @pass_app
 def show(app: App, uuid: UuidRange, as_json: bool) -> None:
-    """Show one job, and what happened to it."""
+    """
+    Show one job, and what happened to it.
+
+    With --json one object: the columns of the view cortex.jobs, and behind them activity, what its
+    session does in the database at this moment or null, and events, the rows of the view
+    cortex.job_events, oldest first.
+    """
     with app.connect() as conn:
         name = find(conn, uuid)
         job = sql.find_job(conn, name)
         if job is None:
             raise RefusedError(f"no such job: {name}", "pycortex list shows the newest")
-        events = [] if as_json else sql.list_events(conn, name)
-        doing = {} if as_json else activity_of(conn, [job])
+        events = sql.list_events(conn, name)
+        doing = activity_of(conn, [job])
     if as_json:
-        print_json(job)
+        print_json(plain(job) | {"activity": doing.get(name), "events": events})
     else:
         print_job(job, events, doing.get(name, ""))
 

@@ -1,18 +1,16 @@
 """reap, interrupt-orphans, schedule and unschedule: what keeps the truth."""
 
 import sys
-from typing import Any
 from uuid import UUID
 
 import click
-import psycopg
-from psycopg import Connection
 
 from pycortex import schedule as cron
 from pycortex import sql
 from pycortex.cli._app import App, Command, pass_app
 from pycortex.cli._errors import RefusedError
 from pycortex.cli._output import out, print_json, say
+from pycortex.cli._time import span_of
 from pycortex.cli._types import RUNNER
 
 __all__ = ["ask", "interrupt_orphans", "need_somebody", "reap", "schedule", "unschedule"]
@@ -30,24 +28,12 @@ cron_database = click.option(
 def reap(app: App, older_than: str | None, as_json: bool) -> None:
     """Interrupt jobs that have been silent for too long."""
     with app.connect() as conn:
-        number = _reap(conn, older_than)
+        limit = span_of(conn, older_than, "--older-than")
+        number = sql.reap_stale(conn, older_than=limit)
     if as_json:
         print_json({"interrupted": number})
     else:
         out(f"{number} interrupted")
-
-
-def _reap(conn: Connection[Any], older_than: str | None) -> int:
-    limit = None
-    if older_than is not None:
-        try:
-            [limit] = conn.execute("select %s::interval", [older_than]).fetchone() or [None]
-        except psycopg.DataError as error:  # nor what Python can't hold
-            raise click.BadParameter(
-                f"{older_than!r} is not a length of time, such as '2 hours'",
-                param_hint="--older-than",
-            ) from error
-    return sql.reap_stale(conn, older_than=limit)
 
 
 @click.command("interrupt-orphans", cls=Command, example="pycortex interrupt-orphans --yes")
