@@ -115,8 +115,15 @@ class _Round:
         leaves = []
         if found is not None and found[3] == "p" and self.work.by_partition:
             leaves = self.here.rows(_queries.LEAVES, found[0])
-        for (leaf,) in leaves:
-            yield Row(leaf, partition_of=table)
+        for number, (leaf,) in enumerate(leaves):
+            row = Row(leaf, partition_of=table)
+            if number == 0 and found is not None:
+                for (index,) in self.here.rows(_queries.INCOMPLETE, found[0]):
+                    row.warn(
+                        f"{index} of the partitioned table is invalid: a partition's part is"
+                        " missing or not attached"
+                    )
+            yield row
         if not leaves:
             yield Row(table)
 
@@ -134,14 +141,16 @@ class _Round:
             row.fail("there is no such table any more")
         elif found[3] not in self.work.relkinds:
             row.fail("it is not a table")
-        elif not self._take(found[0], row, patient=patient):
-            return False
-        elif row.reason is None:
-            try:
-                self._do(found[0], row)
-            finally:
-                if self.locks and not self.here.conn.closed:
-                    self.here.value(_queries.UNLOCK, found[0])
+        else:
+            key = self.here.value(_queries.KEY, found[0])
+            if not self._take(key, row, patient=patient):
+                return False
+            if row.reason is None:
+                try:
+                    self._do(found[0], row)
+                finally:
+                    if self.locks and not self.here.conn.closed:
+                        self.here.value(_queries.UNLOCK, key)
         self.place += 1
         return True
 
@@ -154,7 +163,7 @@ class _Round:
             row.fail(str(refused))
         row.seconds = time.monotonic() - began
 
-    def _take(self, oid: int, row: Row, *, patient: bool) -> bool:
+    def _take(self, key: int, row: Row, *, patient: bool) -> bool:
         """
         Have a table for this job alone; with *patient*, wait for it as long as for any lock.
 
@@ -165,10 +174,10 @@ class _Round:
             False: not yet. A row that waited in vain has failed.
         """
         began = time.monotonic()
-        while self.locks and not self.here.value(_queries.TAKE, oid):
+        while self.locks and not self.here.value(_queries.TAKE, key):
             if not patient:
                 return False
-            holder = self.here.value(_queries.HOLDER, oid) or "another session"
+            holder = self.here.value(_queries.HOLDER, key) or "another session"
             limit = self.here.lock
             if 0 < limit.milliseconds <= (time.monotonic() - began) * 1000:
                 row.seconds = time.monotonic() - began

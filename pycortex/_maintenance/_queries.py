@@ -6,7 +6,9 @@ __all__ = [
     "BY_NAME",
     "BY_OID",
     "HOLDER",
+    "INCOMPLETE",
     "IN_THE_WAY",
+    "KEY",
     "LEAVES",
     "LIMITS",
     "LOOK",
@@ -42,8 +44,19 @@ from pg_catalog.pg_settings as s
 where s.name in ('lock_timeout', 'statement_timeout')
 """
 
-TAKE = "select pg_try_advisory_lock(cortex.lock_space(), cortex.maintenance_key(%s))"
-UNLOCK = "select pg_advisory_unlock(cortex.lock_space(), cortex.maintenance_key(%s))"
+KEY = "select cortex.maintenance_key(%s)"
+TAKE = "select pg_try_advisory_lock(cortex.lock_space(), %s::integer)"
+UNLOCK = "select pg_advisory_unlock(cortex.lock_space(), %s::integer)"
+
+# Invalid until each partition has its part; there is nothing to rebuild.
+INCOMPLETE = """
+select format('%%I.%%I', n.nspname, c.relname)
+from cortex.partition_tree(%s) as t
+join pg_catalog.pg_index as x on x.indrelid = t.relation_id and not x.indisvalid
+join pg_catalog.pg_class as c on c.oid = x.indexrelid and c.relkind = 'I'
+join pg_catalog.pg_namespace as n on n.oid = c.relnamespace
+order by 1
+"""
 
 _WORDS = """
 format(
@@ -75,7 +88,7 @@ where l.locktype = 'advisory'
         select d.oid from pg_catalog.pg_database as d where d.datname = current_database()
     )
     and l.classid = cortex.lock_space()::bigint::oid
-    and l.objid = (cortex.maintenance_key(%s)::bigint & 4294967295)::oid
+    and l.objid = (%s::bigint & 4294967295)::oid
     and l.objsubid = 2
 """  # noqa: S608 - our own words
 

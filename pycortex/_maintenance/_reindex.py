@@ -14,7 +14,7 @@ from pycortex._maintenance._session import Refused, Session, said
 __all__ = ["reindex"]
 
 _INDEXES = "select * from cortex.table_indexes(%s)"
-_REBUILD = sql.SQL("reindex (verbose off) index concurrently {}")
+_REBUILD = sql.SQL("reindex index concurrently {}")
 _DROP = sql.SQL("drop index concurrently if exists {}")
 
 

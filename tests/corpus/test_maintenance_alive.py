@@ -205,6 +205,59 @@ def test_the_next_run_cleans_up_after_a_worker_that_was_killed(own, connect, dat
     assert invalid(own) == []
 
 
+def test_an_analyze_of_a_partitioned_table_waits_for_the_reindex_of_a_partition(
+    own, connect, database
+):
+    """J11: else each would wait for the other."""
+    own.execute(
+        "create table public.p (a int primary key) partition by range (a);"
+        "create table public.p1 partition of public.p default;"
+        "insert into public.p select generate_series(1, 100)"
+    )
+    other = connect()
+    other.execute("select from public.p1")
+    with Runner(database, max_workers=2) as runner:
+        first = spawn(runner, "reindex", "public.p")
+        blocked(own)
+        second = spawn(runner, "analyze", "public.p")
+        wait_until(lambda: "waiting for session" in find(own, second).message, what="it waits")
+
+        other.rollback()
+
+        assert [job.wait(timeout=60).status for job in (first, second)] == ["succeeded"] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "phases"),
+    [("reindex", ("building index", "index validation")), ("analyze", ("computing statistics",))],
+)
+def test_shows_how_far_the_server_is_with_one_statement(own, database, kind, phases):
+    own.execute(
+        "create function public.slow(a int) returns int language plpgsql immutable as"
+        " $$ begin perform pg_sleep(0.02); return a; end $$;"
+        "create table public.p (a int) partition by range (a);"
+        "create table public.p1 partition of public.p default;"
+        "create index p1_slow on public.p1 (public.slow(a));"
+        "insert into public.p select generate_series(1, 100)"
+    )
+
+    def seen():
+        return [
+            activity
+            for activity in pycortex.sql.list_activity(own)
+            if activity.phase and activity.phase.startswith(phases)
+        ]
+
+    with Runner(database) as runner:
+        job = spawn(runner, kind, "public.p")
+        [activity] = wait_until(seen, what="the phase shows", step=0.01)
+        assert job.wait(timeout=60).status is JobStatus.SUCCEEDED
+
+    assert activity.job == job.uuid
+    assert activity.total is not None
+    assert activity.total > 0
+
+
 def test_jobs_on_the_same_tables_never_collide(own, database):
     """J11: with debounce off, and a reindex beside an analyze."""
     tables = ["public.t", "public.u", "public.v"]

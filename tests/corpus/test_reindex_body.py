@@ -217,6 +217,19 @@ def test_takes_a_partitioned_table_partition_by_partition(own, connect):
     ]
 
 
+def test_names_an_index_of_a_partitioned_table_that_lacks_a_part(own):
+    own.execute(
+        "create table public.p (a int) partition by range (a);"
+        "create table public.p1 partition of public.p default;"
+        "create index p_a on only public.p (a);"
+    )
+
+    row = reindex(own, "public.p")
+
+    assert (row["table"], row["outcome"]) == ("public.p1", "done")
+    assert row["warnings"][0].startswith("public.p_a of the partitioned table is invalid")
+
+
 def test_takes_a_partitioned_table_without_partitions(own):
     own.execute("create table public.p (a int primary key) partition by range (a)")
 
@@ -308,9 +321,15 @@ def test_ends_a_statement_at_its_limit_and_says_limit_and_time(own):
 @pytest.mark.parametrize("limit", ["0", 0, "0s", None])
 def test_takes_0_for_no_limit(own, limit):
     """J08"""
-    own.execute("set statement_timeout = '1ms'")  # as a role may have it
+    own.execute(SLOW)
+    own.execute("create table public.s (a int)")
+    own.execute("create index s_slow on public.s (public.slow(a))")
+    own.execute("insert into public.s select i from generate_series(1, 15) as i")
+    own.execute("set statement_timeout = '500ms'")  # as a role may have it
 
-    assert reindex(own, statement_timeout=limit, lock_timeout=limit)["outcome"] == "done"
+    row = reindex(own, "public.s", statement_timeout=limit, lock_timeout=limit)
+
+    assert row["rebuilt"] == ["public.s_slow"]
 
 
 @pytest.mark.parametrize("name", ["lock_timeout", "statement_timeout"])

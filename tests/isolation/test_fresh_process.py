@@ -87,6 +87,7 @@ def test_a_reason_for_failing_becomes_the_message(run):
     job = run(bodies.give_up)
 
     assert (job.status, job.message) == (JobStatus.FAILED, "the shop is closed")
+    assert job.result == {"sold": 3}
 
 
 def test_an_exception_fails_the_job_and_leaves_its_traceback_in_the_log(run, caplog):

@@ -96,6 +96,13 @@ def test_whatever_a_body_raises_ends_its_job_failed(in_runner, error, message):
     assert (job.status, job.message) == (JobStatus.FAILED, message)
 
 
+def test_a_body_that_fails_may_keep_a_result(in_runner):
+    job = end(in_runner, raising(JobFailed("2 of 3 failed", result={"done": ["a"]})))
+
+    assert (job.status, job.message) == (JobStatus.FAILED, "2 of 3 failed")
+    assert job.result == {"done": ["a"]}
+
+
 def test_an_error_of_several_tasks_is_told_as_one_with_its_traceback(in_runner, caplog):
     async def fail(text):
         raise ValueError(text)

@@ -118,6 +118,21 @@ def test_a_failure_without_a_reason_says_so(runner):
     assert end(runner, raising(JobFailed())).message == "failed without a reason"
 
 
+def test_a_body_that_fails_may_keep_a_result(runner):
+    job = end(runner, raising(JobFailed("2 of 3 failed", result={"done": ["a"], "when": {1.5}})))
+
+    assert (job.status, job.message) == (JobStatus.FAILED, "2 of 3 failed")
+    assert job.result == {"done": ["a"], "when": [1.5]}
+
+
+def test_the_reason_of_a_failure_outlives_a_result_that_can_not_be_stored(runner):
+    job = end(runner, raising(JobFailed("no luck", result="x" * 9_000_000)))
+
+    assert job.status is JobStatus.FAILED
+    assert job.message.startswith("no luck; result too large (")
+    assert job.result is None
+
+
 def test_a_body_may_cancel_itself(runner):
     job = end(runner, raising(JobCancelled("nothing to do on Sundays")))
 

@@ -51,7 +51,9 @@ begin
                 tables => maintenance_plan.tables, catalogs => maintenance_plan.kind = 'analyze'
             )
         ) with ordinality as t (name, place)
-        join pg_catalog.pg_class as c on c.oid = to_regclass(t.name)
+        -- Not to_regclass, for which the owner of this schema may lack the right to the table's.
+        join pg_catalog.pg_namespace as s on s.nspname = (parse_ident(t.name))[1]
+        join pg_catalog.pg_class as c on c.relnamespace = s.oid and c.relname = (parse_ident(t.name))[2]
     ),
     work as (
         select
