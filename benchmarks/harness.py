@@ -116,6 +116,10 @@ class Sheet:
         if len(self._wanted) != len(wanted):
             raise ValueError("two figures of one key")
 
+    def add(self, wanted: Wanted) -> None:
+        """Want one more, that is only reported."""
+        self._wanted[wanted.key] = wanted
+
     def ratio(
         self, key: str, over: Sequence[float], under: Sequence[float], *,
         names: tuple[str, str], unit: str = "/s", note: str = "",

@@ -62,8 +62,8 @@ FULL = Scale(
     pickups=60,
     beats=1_000_000,
     latencies=5,
-    report=(),
-    imports=("--logs", "20000"),
+    report=("--tasks", "50000", "--messages", "1000000"),
+    imports=("--logs", "10000", "--rounds", "5"),
     limit=840,
 )
 
@@ -81,8 +81,8 @@ QUICK = Scale(
     pickups=12,
     beats=40_000,
     latencies=5,
-    report=(),
-    imports=("--logs", "1000"),
+    report=("--tasks", "5000", "--messages", "100000"),
+    imports=("--logs", "1000", "--rounds", "5"),
     limit=110,
 )
 
@@ -100,8 +100,8 @@ TINY = Scale(
     pickups=3,
     beats=400,
     latencies=1,
-    report=(),
-    imports=(),
+    report=("--tasks", "200", "--messages", "4000", "--rounds", "1"),
+    imports=("--logs", "20", "--rounds", "1"),
     limit=600,
 )
 
