@@ -208,7 +208,7 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def measure(bench: Bench, rounds: int) -> dict[str, Any]:
+def measure(bench: Bench, rounds: int, *, parallel: bool) -> dict[str, Any]:
     """Measure everything; the ratios of medians by name."""
     files: dict[str, int] = {}
 
@@ -219,7 +219,8 @@ def measure(bench: Bench, rounds: int) -> dict[str, Any]:
         files[name] = files.get(name, 0) + bench.temporary_files() - before
 
     for _ in range(rounds):
-        bench.plain(parallel=True)
+        if parallel:
+            bench.plain(parallel=True)
         bench.plain(parallel=False)
         quiet("one connection", bench.one)
         quiet("two connections", bench.two)
@@ -240,18 +241,18 @@ def measure(bench: Bench, rounds: int) -> dict[str, Any]:
         bench.conn.execute("alter table corpus.log_infos disable trigger log_infos_note_insert")
         bench.write("COPY, not noted", rows)
         bench.conn.execute("alter table corpus.log_infos enable trigger log_infos_note_insert")
+    beside = {
+        f"{name}, against the plain one in parallel": bench.ratio(name, "plain, parallel")
+        for name in ("one connection", "two connections")
+        if parallel
+    }
     (kept_bytes,) = bench.conn.execute(
         "select pg_total_relation_size('corpus.kept_task')"
     ).fetchone() or (0,)
     return {
         "one connection": bench.ratio("one connection"),
         "two connections": bench.ratio("two connections"),
-        "one connection, against the plain one in parallel": bench.ratio(
-            "one connection", "plain, parallel"
-        ),
-        "two connections, against the plain one in parallel": bench.ratio(
-            "two connections", "plain, parallel"
-        ),
+        **beside,
         "from kept grains": kept[0],
         "after 1 % changed": kept[1],
         "COPY, noted by task": bench.ratio("COPY, not noted", "COPY, noted by task"),
@@ -282,19 +283,22 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--analyze", action="store_true", help="fresh statistics after the load")
+    parser.add_argument(
+        "--parallel", action="store_true", help="the plain statement with parallel workers as well"
+    )
     parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--url", help="a database that has such data already, instead of loading")
     arguments = parser.parse_args()
     if arguments.url:
         bench = Bench(arguments.url)
-        figures = measure(bench, arguments.rounds)
+        figures = measure(bench, arguments.rounds, parallel=arguments.parallel)
     else:
         with scratch() as url:
             bench = Bench(url)
             bench.load(arguments.tasks, arguments.messages)
             if arguments.analyze:
                 bench.conn.execute("analyze")
-            figures = measure(bench, arguments.rounds)
+            figures = measure(bench, arguments.rounds, parallel=arguments.parallel)
     figures |= {
         "tasks": arguments.tasks,
         "messages": arguments.messages,

@@ -594,6 +594,7 @@ CREATE FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer DE
     LANGUAGE plpgsql SECURITY DEFINER ROWS 1
     SET search_path TO ''
     SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_sort TO 'off'
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer) IS 'Takes ready jobs of these kinds from the queue for a runner.';

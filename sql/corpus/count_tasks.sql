@@ -68,8 +68,8 @@ begin
             from message as m
             group by grouping sets (
                 (m.task_id, m.category, m.what, m.fixed),
-                (m.task_id, m.category, m.fixed),
-                (m.task_id, m.fixed)
+                (m.task_id, m.category),
+                (m.task_id)
             )
         )
         select

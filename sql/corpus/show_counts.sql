@@ -2,6 +2,7 @@
 --
 -- Called by   corpus.finish_run, corpus.populate_scope; the slice is locked
 -- Returns     the rows that it has then
+-- Raises      40001 in repeatable read and serializable when the slice was populated meanwhile
 
 create or replace function corpus.show_counts(run integer)
 returns bigint
@@ -77,6 +78,11 @@ begin
         and r.service_id = v_run.service_id
         and r.severity = v_run.severity;
     return v_rows;
+exception
+    when unique_violation then
+        raise exception 'slice % % % was populated meanwhile',
+            v_run.corpus_id, v_run.service_id, v_run.severity
+            using errcode = '40001', hint = 'Try the whole transaction again.';
 end;
 $$;
 

@@ -42,6 +42,7 @@ EXPECTED = {
     "22004",
     "0A000",  # no pg_cron here
     "40001",  # only told to sessions with a fixed snapshot, see below
+    "55000",  # a run of a report that somebody else has begun anew
     "57014",  # a hard cancel of the job that the session is attached to
     "57P01",  # its session was ended after the grace; it comes back as a new one
 }
@@ -201,6 +202,15 @@ class Caller:
     def populate(self) -> None:
         self.call("select corpus.populate_scope(1, 1, %s)", self.dice.choice(SEVERITIES))
 
+    def populate_in_ranges(self) -> None:
+        severity, keeps = self.dice.choice(SEVERITIES), self.dice.random() < 0.5
+        [(run,)] = self.call("select run from corpus.begin_run(1, 1, %s, %s)", severity, keeps)
+        self.conn.commit()
+        each = "keep_range" if keeps else "count_range"
+        self.call(f"select corpus.{each}(%s, 1, 100)", run)
+        self.conn.commit()
+        self.call(f"select corpus.{self.dice.choice(['finish_run', 'drop_run'])}(%s)", run)
+
     def import_documents(self) -> None:
         entries = self.dice.sample(["a", "b", "c", "d"], 3)
         self.call(
@@ -228,7 +238,8 @@ class Caller:
             (self.cancel, 8), (self.rerun, 4), (self.spawn_many, 2), (self.find, 8), (self.beat, 8),
             (self.come_and_go, 2), (self.reap, 8), (self.sweep, 2), (self.purge, 4),
             (self.maintain, 6), (self.configure_kind, 2), (self.configure, 1),
-            (self.populate, 1), (self.work, 2), (self.import_documents, 2),
+            (self.populate, 1), (self.populate_in_ranges, 1), (self.work, 2),
+            (self.import_documents, 2),
             *self.one_of(
                 "select uuid from cortex.list_recent(true)",
                 "select uuid from cortex.list_recent()",
@@ -254,6 +265,13 @@ class Caller:
                 "select count(*) from corpus.report_slice(1, 1, 'error')",
                 "select corpus.invalidate_scope(1, 1)",
                 "select corpus.invalidate_all()",
+                "select ready from corpus.count_now(1, 1, 'error')",
+                "select ready from corpus.count_now(1, 1, 'info', budget => '0')",
+                "select corpus.slice_is_stale(1, 1, 'error')",
+                "select corpus.refresh_slice(1, 1, 'error')",
+                "select corpus.clear_runs(batch_size => 10)",
+                "select corpus.forget_grains(1, 1)",
+                "select corpus.next_width(100, '1 second')",
                 "select corpus.open_corpus('soak')",
                 "select corpus.open_service('soak')",
                 "select cortex.register_sql_kind('embodied', 'cortex.run_refresh_reports')",
