@@ -107,7 +107,9 @@ def raised(error: BaseException) -> Outcome:
         case JobCancelled() as cancelled:
             return Outcome(JobStatus.CANCELLED, _reason(cancelled, "cancelled"))
         case JobFailed() as failed:
-            return _failed_with(_reason(failed, "failed without a reason"), failed.result)
+            kept = _failed_with(_reason(failed, "failed without a reason"), failed.result)
+            cause = failed.__cause__
+            return replace(kept, cut_off=cause is not None and _ended_from_outside(cause))
     return _failed(describe(error), error)
 
 
@@ -216,7 +218,8 @@ class Finisher:
             case Verdict.STOP:
                 return replace(outcome, status=None)
             case Verdict.CANCEL:
-                return Outcome(JobStatus.CANCELLED, "cancelled on request, amid a statement")
+                message = "cancelled on request, amid a statement"
+                return Outcome(JobStatus.CANCELLED, message, outcome.result)
         return outcome
 
     def _write_last_step(self, progress: JobProgress) -> None:

@@ -13,7 +13,7 @@ from pycortex._maintenance import _queries
 from pycortex._maintenance._analyze import analyze
 from pycortex._maintenance._reindex import reindex
 from pycortex._maintenance._row import Row
-from pycortex._maintenance._session import Refused, Session, session
+from pycortex._maintenance._session import Refused, Session, said, session
 from pycortex.errors import JobFailed
 from pycortex.progress import JobProgress
 
@@ -63,8 +63,7 @@ def maintain(progress: JobProgress, work: Work) -> dict[str, Any]:
 
     Raises:
         JobFailed: A table failed, or was skipped by the server; says which. Its result is as if
-            none had.
-        psycopg.errors.QueryCanceled: Somebody cancelled the statement; the rest is not done.
+            none had. Or somebody ended the statement or the session, and the rest is not begun.
         JobCancelled, JobStopped: Somebody wants the job's end; the statement was ended.
     """
     tables = progress.params.get("tables")
@@ -72,25 +71,38 @@ def maintain(progress: JobProgress, work: Work) -> dict[str, Any]:
         raise JobFailed('params: "tables" must be a list of table names')
     here = Session(progress)
     try:
-        rows = _Round(here, work, tables).go()
+        todo = _Round(here, work, tables)
+        try:
+            todo.go()
+        except psycopg.Error as error:
+            todo.cut_off(error)
+            raise _failure(work, tables, todo.rows) from error
     finally:
         here.close()
-    return _end(progress, work, tables, rows)
+    return _end(progress, work, tables, todo.rows)
 
 
 def _end(progress: JobProgress, work: Work, tables: list[str], rows: list[Row]) -> dict[str, Any]:
     bad = [row for row in rows if row.outcome != "done"]
-    undone = {row.partition_of or row.table for row in bad}
-    done = [table for table in tables if table not in undone]
-    result = {work.done: done, "tables": [row.plain() for row in rows]}
     if not bad:
         progress.step(len(rows), len(rows), f"{work.kind} complete")
-        return result
-    count = f"{len(bad)} of {len(rows)} tables failed"
-    progress.step(len(rows) - len(bad), len(rows), count)
+        return _result(work, tables, rows)
+    progress.step(len(rows) - len(bad), len(rows), f"{len(bad)} of {len(rows)} tables failed")
+    raise _failure(work, tables, rows)
+
+
+def _result(work: Work, tables: list[str], rows: list[Row]) -> dict[str, Any]:
+    undone = {row.partition_of or row.table for row in rows if row.outcome != "done"}
+    done = [table for table in dict.fromkeys(tables) if table not in undone]
+    return {work.done: done, "tables": [row.plain() for row in rows]}
+
+
+def _failure(work: Work, tables: list[str], rows: list[Row]) -> JobFailed:
+    result = _result(work, tables, rows)
+    bad = [row for row in rows if row.outcome != "done"]
     what = "; ".join(f"{row.table}: {row.reason}" for row in bad)
-    rest = f"; {work.done}: {', '.join(done)}" if done else ""
-    raise JobFailed(f"{count}: {what}{rest}", result=result)
+    rest = f"; {work.done}: {', '.join(result[work.done])}" if result[work.done] else ""
+    return JobFailed(f"{len(bad)} of {len(rows)} tables failed: {what}{rest}", result=result)
 
 
 class _Round:
@@ -101,14 +113,29 @@ class _Round:
         self.work = work
         self.rows = [row for table in dict.fromkeys(tables) for row in self._expand(table)]
         self.place = 0
+        self.now: Row | None = None
+        self.over: list[Row] = []
         # Where a pooler lends sessions in turn, a session's own lock means nothing.
         self.locks = here.conn.prepare_threshold is not None
 
-    def go(self) -> list[Row]:
+    def go(self) -> None:
+        """
+        Do all that can be done.
+
+        Raises:
+            psycopg.Error: Somebody ended the statement or the session.
+        """
         busy = [row for row in self.rows if not self._turn(row, patient=False)]
         for row in busy:
             self._turn(row, patient=True)
-        return self.rows
+
+    def cut_off(self, error: psycopg.Error) -> None:
+        """Say of the tables that are left why."""
+        for row in self.rows:
+            if row is self.now:
+                row.fail(said(error))
+            elif not any(row is other for other in self.over):
+                row.outcome, row.reason = "skipped", "not begun"
 
     def _expand(self, table: str) -> Iterator[Row]:
         found = self._find(table)
@@ -136,6 +163,7 @@ class _Round:
 
     def _turn(self, row: Row, *, patient: bool) -> bool:
         """Do one table; returns whether that is over, not put off."""
+        self.now = row
         found = self._find(row.table)
         if found is None:
             row.fail("there is no such table any more")
@@ -152,6 +180,8 @@ class _Round:
                     if self.locks and not self.here.conn.closed:
                         self.here.value(_queries.UNLOCK, key)
         self.place += 1
+        self.over.append(row)
+        self.now = None
         return True
 
     def _do(self, oid: int, row: Row) -> None:

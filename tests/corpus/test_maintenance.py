@@ -257,7 +257,7 @@ def test_leaves_the_rest_when_somebody_cancels_the_statement_and_cleans_up(own, 
     def run() -> None:
         try:
             maintain(Progress(other, {"tables": ["public.ok1", "public.ok2"]}), REINDEX)
-        except psycopg.Error as error:
+        except JobFailed as error:
             failures.append(error)
 
     before = files(own, "ok2")
@@ -279,6 +279,11 @@ def test_leaves_the_rest_when_somebody_cancels_the_statement_and_cleans_up(own, 
     blocker.rollback()
     running.join()
 
-    assert [type(failure) for failure in failures] == [psycopg.errors.QueryCanceled]
+    [failure] = failures
+    assert isinstance(failure.__cause__, psycopg.errors.QueryCanceled)
+    assert [(row["outcome"], row["reason"]) for row in failure.result["tables"]] == [
+        ("failed", "canceling statement due to user request"),
+        ("skipped", "not begun"),
+    ]
     assert invalid(own) == []
     assert files(own, "ok2") == before

@@ -136,8 +136,49 @@ def test_cancel_ends_the_statement_on_the_server_and_cleans_up(
         blocker.rollback()
         done = job.wait(timeout=60)
         assert done.status is JobStatus.CANCELLED
+        assert done.message
     wait_until(lambda: invalid(own) == [], what="nothing is left over")
     maintain(Progress(own, {"tables": ["public.t"]}), REINDEX)  # nor any lock
+
+
+@ISOLATIONS
+def test_keeps_the_rows_when_somebody_cancels_its_statement(own, connect, database, isolation):
+    with Runner(database, isolation=isolation) as runner, reader(connect) as blocker:
+        job = spawn(runner, "reindex", "public.u", "public.t", "public.v")
+        pid = blocked(own)
+
+        own.execute("select pg_cancel_backend(%s)", [pid])  # as a DBA does, who asks nobody
+
+        cleaning(own, pid)
+        blocker.rollback()
+        done = job.wait(timeout=60)
+    assert done.status is JobStatus.FAILED
+    assert [row["outcome"] for row in done.result["tables"]] == ["done", "failed", "skipped"]
+    assert done.result["reindexed"] == ["public.u"]
+
+
+def test_keeps_the_rows_when_its_session_is_ended(own, connect, database):
+    with Runner(database) as runner, reader(connect) as blocker:
+        job = spawn(runner, "reindex", "public.u", "public.t", "public.v")
+        pid = blocked(own)
+
+        own.execute("select pg_terminate_backend(%s)", [pid])
+
+        wait_until(
+            lambda: (
+                own.execute(
+                    "select count(*) from pg_stat_activity where query ilike 'drop index%%'"
+                    " and cardinality(pg_blocking_pids(pid)) > 0"
+                ).fetchone()
+                == (1,)
+            ),
+            what="it cleans up in another session",
+        )
+        blocker.rollback()
+        done = job.wait(timeout=60)
+    assert done.status is JobStatus.FAILED
+    assert [row["outcome"] for row in done.result["tables"]] == ["done", "failed", "skipped"]
+    assert invalid(own) == []
 
 
 def start_worker(database: str, *arguments: str) -> subprocess.Popen[str]:
