@@ -31,7 +31,7 @@ WANTED = {
             "report.after 1 % changed", "plain statement / refresh after 1 % changed", at_least=50
         ),
         Wanted("report.temporary files", "temporary bytes of a populate", "B", at_most=0),
-        Wanted("report.rows that differ", "rows that differ from the plain statement", "", at_most=0),
+        Wanted("report.rows that differ", "rows that differ from the plain ones", "", at_most=0),
     ],
     "imports": [
         Wanted("imports.ratio", "import of logs / COPY of their rows alone", at_most=3),

@@ -102,6 +102,7 @@ def run(bench: Bench, sheet: Sheet) -> None:
     """Measure all of it."""
     with bench.database("bare") as url, psycopg.connect(url, autocommit=True) as conn:
         prepare(conn, bench)
+        sheet.skip("no routine takes the steps of several jobs", "step.batch")
         from_psycopg(bench, sheet, url)
         from_pgbench(bench, sheet, url)
         through_runner(bench, sheet, url)

@@ -63,6 +63,7 @@ class Peer:
         package: What has to be installed, besides what that needs.
         unfinished: Asks its database whether any job is not over.
         jobs: How many it drains.
+        pickups: How many single ones it picks up after that.
         options: For its program.
     """
 
@@ -71,6 +72,7 @@ class Peer:
     package: str
     unfinished: str
     jobs: int
+    pickups: int
     options: tuple[str, ...] = ()
     drained: list[float] = field(default_factory=list)
     enqueued: list[float] = field(default_factory=list)
@@ -90,24 +92,26 @@ class Peer:
 
 def peers(bench: Bench) -> list[Peer]:
     """All that are compared, ours first; what is missing says so."""
-    many, few = bench.scale.drain, bench.scale.slow_drain
+    many = bench.scale.drain, bench.scale.pickups
+    few = bench.scale.slow_drain, max(1, bench.scale.pickups // 3)
     active = "select exists (select from cortex.job where status in ('queued', 'running'))"
     found = [
-        Peer("pycortex", "pycortex", "pycortex-jobs", active, many),
-        Peer("pycortex, batched", "pycortex", "pycortex-jobs", active, many, batch_options()),
-        Peer("pgqueuer", "pgqueuer", "pgqueuer", "select exists (select from pgqueuer)", many),
+        Peer("pycortex", "pycortex", "pycortex-jobs", active, *many),
+        Peer("pycortex, batched", "pycortex", "pycortex-jobs", active, *many, batch_options()),
+        Peer("pgqueuer", "pgqueuer", "pgqueuer", "select exists (select from pgqueuer)", *many),
         Peer(
             "procrastinate", "procrastinate", "procrastinate",
-            "select exists (select from procrastinate_jobs where status in ('todo', 'doing'))", few,
+            "select exists (select from procrastinate_jobs where status in ('todo', 'doing'))",
+            *few,
         ),
         Peer(
             "absurd", "absurd", "absurd-sdk",
-            "select exists (select from absurd.t_noops where state <> 'completed')", few,
+            "select exists (select from absurd.t_noops where state <> 'completed')", *few,
         ),
         Peer(
             "DBOS", "dbos", "dbos",
             "select exists ("
-            "select from dbos.workflow_status where status in ('ENQUEUED', 'PENDING'))", few,
+            "select from dbos.workflow_status where status in ('ENQUEUED', 'PENDING'))", *few,
         ),
     ]  # fmt: skip
     for peer in found:
@@ -118,7 +122,11 @@ def peers(bench: Bench) -> list[Peer]:
             peer.reason = (
                 f"{' and '.join(missing)} not installed: pip install --group bench, or make bench"
             )
-        elif peer.jobs == few and bench.scale.name == "quick" and peer.name != "procrastinate":
+        elif (
+            peer.jobs == bench.scale.slow_drain
+            and bench.scale.name == "quick"
+            and peer.name != "procrastinate"
+        ):
             peer.reason = "left out of the quick run, as it takes long to start"
     if not batch_options():
         found[1].reason = "this runner has no batched finishes"
@@ -173,13 +181,13 @@ def measure(bench: Bench, peer: Peer, template: str) -> None:
                 until_over(conn, peer)
                 ended = time.monotonic_ns()
                 [first] = lines(notes, "first")
-                program(peer, url, "single", str(bench.scale.pickups))
+                program(peer, url, "single", str(peer.pickups))
                 until_over(conn, peer)
                 waits = [number / 1e6 for number in lines(notes, "single")]
         finally:
             bench.server.drop(name)
-    if len(waits) != bench.scale.pickups:
-        raise RuntimeError(f"{len(waits)} of {bench.scale.pickups} jobs were picked up")
+    if len(waits) != peer.pickups:
+        raise RuntimeError(f"{len(waits)} of {peer.pickups} jobs were picked up")
     peer.enqueued.append(peer.jobs / float(said.split("seconds ")[1]))
     peer.drained.append(peer.jobs / ((ended - first) / 1e9))
     peer.p50.append(percentile(waits, 0.5))

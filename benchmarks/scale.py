@@ -50,7 +50,7 @@ class Scale:
 
 FULL = Scale(
     name="full",
-    rounds=9,
+    rounds=7,
     cell=0.25,
     transactions=1500,
     calls=60,
@@ -58,7 +58,7 @@ FULL = Scale(
     lives=100_000,
     histories=(10_000, 1_000_000, 5_000_000),
     drain=20_000,
-    slow_drain=3_000,
+    slow_drain=2_000,
     pickups=60,
     beats=1_000_000,
     latencies=5,
@@ -76,13 +76,13 @@ QUICK = Scale(
     jobs=10_000,
     lives=10_000,
     histories=(10_000, 200_000),
-    drain=1_500,
-    slow_drain=150,
-    pickups=12,
+    drain=800,
+    slow_drain=100,
+    pickups=9,
     beats=40_000,
     latencies=5,
-    report=("--tasks", "5000", "--messages", "100000"),
-    imports=("--logs", "1000", "--rounds", "5"),
+    report=("--tasks", "2000", "--messages", "40000"),
+    imports=("--logs", "300", "--rounds", "5"),
     limit=110,
 )
 

@@ -117,14 +117,22 @@ class Bench:
 @contextmanager
 def open_bench(scale: Scale, **settings: str) -> Iterator[Bench]:
     """Start a server on a disk; it goes away after the block, or with this process."""
+    before, chosen = os.environ.get("TMPDIR"), tempfile.tempdir
     os.environ["TMPDIR"] = tempfile.tempdir = str(disk_folder())
-    server = own_server()
     try:
-        server.configure(**DURABLE | settings)
-        server.restart()
-        yield Bench(server, scale)
+        server = own_server()
+        try:
+            server.configure(**DURABLE | settings)
+            server.restart()
+            yield Bench(server, scale)
+        finally:
+            server.close()
     finally:
-        server.close()
+        tempfile.tempdir = chosen
+        if before is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before
 
 
 def disk_folder() -> Path:

@@ -50,8 +50,8 @@ def row(figure: dict[str, Any]) -> str:
     target = f"{figure['target']}{unit or ' x'}" if figure["target"] else ""
     parts = "; ".join(f"{name} {spread(part)}" for name, part in figure["parts"].items())
     about = "; ".join(text for text in (parts, figure["note"]) if text).replace("|", "/")
-    name = figure["name"].replace("|", "/")
-    return f"| {name} | {measured} | {target} | {figure['verdict'] or ''} | {' '.join(about.split())} |"
+    name, about = figure["name"].replace("|", "/"), " ".join(about.split())
+    return f"| {name} | {measured} | {target} | {figure['verdict'] or ''} | {about} |"
 
 
 def spread(value: dict[str, float]) -> str:
