@@ -197,9 +197,9 @@ def show_report(
     as_json: bool,
 ) -> None:
     """
-    Show one slice; count it if it is not there, or older than the data.
+    Show one slice, counted anew where it must be.
 
-    A small one is counted at once. What takes longer than the budget becomes a job, whose uuid is
+    That is when it was never counted, or is older than the data. A small one is counted at once. What takes longer than the budget becomes a job, whose uuid is
     told: an older count is shown meanwhile, and without one the exit code is 1.
     """
     slice_ = (corpus_id, service_id, severity)
@@ -224,7 +224,7 @@ def show_report(
 
 @click.group(cls=Group)
 def corpus() -> None:
-    """Load documents to report on, and write out what their logs say."""
+    """Load documents, and write out what their logs say."""
 
 
 @corpus.command("import", example="pycortex corpus import examples/latexml-logs --corpus sample")
@@ -269,9 +269,20 @@ def import_(
 @click.argument("corpus_name", metavar="CORPUS")
 @click.argument("service", metavar="SERVICE")
 @click.option(
-    "--severity", type=click.Choice(("all", *SEVERITIES)), default="all", show_default=True
+    "--severity",
+    type=click.Choice(("all", *SEVERITIES)),
+    default="all",
+    show_default=True,
+    help="Which messages.",
 )
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="csv", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="csv",
+    show_default=True,
+    help="How the file is written.",
+)
 @click.option("--output", "-o", "path", type=click.Path(path_type=Path), required=True,
               help="The file to write.")  # fmt: skip
 @click.option("--no-gzip", is_flag=True, help="Write it as it is.")
