@@ -25,7 +25,7 @@ def doctor(app: App, as_json: bool) -> None:
         for check in examine(conninfo):
             found.append(check)
             if not as_json:
-                prefix = f"{check.level:<7}  {check.name:<10}  "
+                prefix = f"{check.level:<7}  {check.name:<12}  "
                 line = wrapped(prefix, clean(check.message), sys.stdout)
                 out(line.replace(check.level, paint(check.level, check.level), 1))
                 if check.hint:
