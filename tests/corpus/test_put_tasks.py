@@ -149,7 +149,10 @@ def test_waits_for_another_session_that_stores_the_same_document(connect):
     arguments = [scope.corpus_id, scope.service_id, ["a.log"]]
     [stored] = first.execute(PUT, [*arguments, [-2]]).fetchall()
     first.execute("insert into corpus.log_warnings (task_id) values (%s)", [stored[1]])
-    waiting = threading.Thread(target=second.execute, args=(PUT, [*arguments, [-1]]))
+    answers = []
+    waiting = threading.Thread(
+        target=lambda: answers.extend(second.execute(PUT, [*arguments, [-1]]).fetchall())
+    )
 
     waiting.start()
     wait_until_blocked(watcher, second.info.backend_pid)
@@ -157,5 +160,6 @@ def test_waits_for_another_session_that_stores_the_same_document(connect):
     waiting.join()
     second.commit()
 
+    assert (stored[2], answers) == (True, [("a.log", stored[1], False)])
     assert watcher.execute("select id, status from corpus.tasks").fetchall() == [(stored[1], -1)]
     assert watcher.execute("select count(*) from corpus.log_warnings").fetchone() == (0,)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from pycortex import JobCancelled, JobFailed, JobProgress
+from pycortex import JobCancelled, JobFailed, JobProgress, _parsing
+from pycortex.corpus_import import corpus_import
 from tests.waiting import wait_until
 
 
@@ -118,3 +119,25 @@ def count_once(progress: JobProgress) -> int:
     """Leave a sign, and end."""
     signs_of(progress).give("ran", f"{os.getpid()} {progress.attempt}")
     return 1
+
+
+def import_and_count_parsers(progress: JobProgress) -> dict[str, Any]:
+    """Import what the params say; tell what was imported, where, and by how many processes."""
+    started: list[Any] = []
+    launch = _parsing.launch
+
+    def count(*args: Any) -> Any:
+        started.append(launch(*args))
+        return started[-1]
+
+    _parsing.launch = count
+    try:
+        result = corpus_import(progress)
+    finally:
+        _parsing.launch = launch
+    return {
+        "documents": result["documents"],
+        "messages": result["messages"]["error"],
+        "pid": os.getpid(),
+        "parsers": len(started),
+    }

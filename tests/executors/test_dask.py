@@ -230,3 +230,18 @@ def test_the_example_in_the_docs_runs(database):
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def test_an_import_on_a_node_parses_in_processes_of_its_own(runner, pids, tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for number in range(600):
+        (logs / f"{number}.log").write_text("Error:a:b c\nConversion complete: 1 error\n")
+    params = {"path": str(logs), "corpus": "sample"}
+
+    job = runner.spawn("corpus_import", bodies.import_and_count_parsers, params=params).wait(120)
+
+    assert job.status is JobStatus.SUCCEEDED, job.message
+    assert job.result["documents"] == job.result["messages"] == 600
+    assert job.result["pid"] in pids
+    assert job.result["parsers"] >= 1
