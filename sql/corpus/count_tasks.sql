@@ -33,11 +33,14 @@ security definer
 set search_path = ''
 set enable_sort = off
 set enable_hashjoin = off
+set enable_mergejoin = on
+set enable_nestloop = on
 set hash_mem_multiplier = 8
 set max_parallel_workers_per_gather = 0
 set jit = off
 as $$
 begin
+    -- Restored at the end, as all settings above are.
     -- Most of the range: both sides in the order of tasks, side by side. Else task by task.
     perform set_config('enable_nestloop', case when count_tasks.dense then 'off' else 'on' end, true);
     perform set_config('enable_mergejoin', case when count_tasks.dense then 'on' else 'off' end, true);

@@ -247,3 +247,54 @@ def test_tells_a_transaction_with_an_older_view_to_retry(connect):
 
     with pytest.raises(psycopg.errors.SerializationFailure):
         second.execute(POPULATE, scope.slice("warning"))
+
+
+def test_leaves_the_settings_of_the_transaction_alone(conn):
+    scope = make_scope(conn)
+    make_task(conn, scope, -2, [("warning", "c", "w")])
+    settings = "select name, setting from pg_settings order by name"
+    before = conn.execute(settings).fetchall()
+
+    conn.execute(POPULATE, scope.slice("warning"))
+    pycortex.sql.count_now(conn, *scope.slice("info"))
+    run = pycortex.sql.begin_run(conn, *scope.slice("warning"), keeps=True)
+    pycortex.sql.keep_range(conn, run.run, run.first_task, run.last_task)
+    pycortex.sql.finish_run(conn, run.run)
+
+    assert conn.execute(settings).fetchall() == before
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+@pytest.mark.parametrize("spread", [1, 50])
+def test_sorts_within_a_task_whatever_the_statistics_say(connect, analyzed, spread):
+    """A merge or nested loop in the order of tasks, and nothing that could spill."""
+    conn = connect(autocommit=True)
+    scope = make_scope(conn)
+    conn.execute(
+        "insert into corpus.tasks (corpus_id, service_id, status, entry)"
+        " select %s, %s, case when i %% %s = 0 then -2 else 0 end, i::text"
+        " from generate_series(1, 4000) as i",
+        [scope.corpus_id, scope.service_id, spread],
+    )
+    conn.execute(
+        "insert into corpus.log_warnings (task_id, category, what)"
+        " select t.id, 'c' || w % 7, repeat('w', 100) || w % 50"
+        " from corpus.tasks as t cross join generate_series(1, 20) as w"
+    )
+    if analyzed:
+        conn.execute("analyze corpus.tasks, corpus.log_warnings")
+    conn.execute("set work_mem = '64kB'")
+    conn.execute("load 'auto_explain'")
+    conn.execute("set auto_explain.log_min_duration = 0")
+    conn.execute("set auto_explain.log_nested_statements = on")
+    conn.execute("set client_min_messages = log")
+    plans: list[str] = []
+    conn.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+
+    conn.execute(POPULATE, scope.slice("warning"))
+
+    [plan] = [plan for plan in plans if "with message as" in plan]
+    assert "Incremental Sort" in plan
+    assert "Presorted Key: l.task_id" in plan
+    assert ("Merge Join" if spread == 1 else "Nested Loop") in plan
+    assert sorted(cached(conn, scope, "warning")) == sorted(plain(conn, scope, "warning"))
