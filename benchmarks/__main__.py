@@ -14,6 +14,7 @@ import json
 import sys
 import time
 import traceback
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ def main() -> None:
     unknown = set(names) - set(ORDER)
     if unknown:
         raise SystemExit(f"no benchmarks called {', '.join(sorted(unknown))}; there are {ORDER}")
+    if options.limit is not None:
+        scale = replace(scale, limit=options.limit)
     record = measure(scale, names)
     text = table.render(record)
     sys.stdout.write(text)
@@ -53,6 +56,12 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("--scale", choices=list(SCALES), default="full")
     parser.add_argument("--only", metavar="A,B", help=f"some of {', '.join(ORDER)}")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        metavar="SECONDS",
+        help="more time, on a machine that is slow or busy",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON there too")
     parser.add_argument("--forget", action="store_true", help="keep nothing in benchmarks/results")
     return parser.parse_args()

@@ -29,7 +29,6 @@ __all__ = ["TITLE", "WANTED", "run"]
 TITLE = "Against the bare statement"
 ACTIVE = 200
 BATCH = 1000
-CHATTY = 100
 
 WANTED = [
     Wanted("step.pgbench", "step / bare UPDATE, durable, pgbench", at_least=0.90),
@@ -45,8 +44,8 @@ WANTED = [
     Wanted(
         "step.coalesced", "steps of a body that its runner takes in / single steps", at_least=15
     ),
-    Wanted("step.many", f"steps a runner writes for {CHATTY} chatty jobs / single steps"),
-    Wanted("step.batch", f"steps of {CHATTY} jobs in one call / single steps", at_least=15),
+    Wanted("step.many", "steps a runner writes for many chatty jobs / single steps"),
+    Wanted("step.batch", "steps of 100 jobs in one call / single steps", at_least=15),
     Wanted("step.call", "a step in the body", "µs", at_most=5),
     Wanted("spawn.pgbench", "spawn_job / bare INSERT RETURNING, pgbench", at_least=0.90),
     Wanted("spawn.psycopg", "spawn_job / bare INSERT RETURNING, psycopg", at_least=0.90),
@@ -317,11 +316,14 @@ def through_runner(bench: Bench, sheet: Sheet, url: str) -> None:
             "taken": taken,
             # The bodies leave the processor to the writer.
             "written": lambda: chatter(url, 1, 0.0002, 2 * scale.cell),
-            "many": lambda: chatter(url, CHATTY, 0.01, 2 * scale.cell),
+            "many": lambda: chatter(url, scale.chatty, 0.01, 2 * scale.cell),
         }
         found = rounds(scale.rounds, cells)
     sheet.ratio("step.runner", found["written"], found["update"], names=("written", "update"))
-    sheet.ratio("step.many", found["many"], found["step"], names=("written", "step"))
+    sheet.ratio(
+        "step.many", found["many"], found["step"], names=("written", "step"),
+        note=f"{scale.chatty} jobs",
+    )  # fmt: skip
     sheet.ratio("step.coalesced", found["taken"], found["step"], names=("taken in", "step"))
     sheet.values("step.call", calls[-scale.rounds :])
 

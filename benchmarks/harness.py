@@ -163,8 +163,10 @@ def rounds(
     Run each cell once a round, in an order that turns from round to round.
 
     So what the machine does meanwhile strikes all of them alike, and what is left shows in the
-    spread. A round before the first makes everything warm and doesn't count.
+    spread. A round before the first makes everything warm and doesn't count; not for one round,
+    which is only for a try.
     """
+    warm = warm and count > 1
     names = list(cells)
     found: dict[str, list[float]] = {name: [] for name in names}
     for number in range(-1 if warm else 0, count):

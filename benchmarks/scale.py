@@ -19,6 +19,7 @@ class Scale:
         calls: Calls whose median time is one measurement.
         jobs: Finished jobs in the table that single statements work on.
         lives: Jobs that come and go while another session holds a snapshot.
+        chatty: Jobs of one runner that step all the time.
         histories: Finished jobs, least first, over which a call has to be flat.
         drain: Jobs that a quick worker drains.
         slow_drain: Jobs that a slow one does, whose rate doesn't depend on how many there are.
@@ -37,6 +38,7 @@ class Scale:
     calls: int
     jobs: int
     lives: int
+    chatty: int
     histories: tuple[int, ...]
     drain: int
     slow_drain: int
@@ -56,6 +58,7 @@ FULL = Scale(
     calls=60,
     jobs=100_000,
     lives=100_000,
+    chatty=100,
     histories=(10_000, 1_000_000, 5_000_000),
     drain=20_000,
     slow_drain=2_000,
@@ -75,6 +78,7 @@ QUICK = Scale(
     calls=30,
     jobs=10_000,
     lives=10_000,
+    chatty=50,
     histories=(10_000, 200_000),
     drain=800,
     slow_drain=100,
@@ -94,6 +98,7 @@ TINY = Scale(
     calls=3,
     jobs=300,
     lives=200,
+    chatty=3,
     histories=(200, 400),
     drain=40,
     slow_drain=10,

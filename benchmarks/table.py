@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.machine import words
 
-__all__ = ["number", "render", "spread"]
+__all__ = ["cells", "count", "number", "render", "spread"]
 
 
 def render(record: dict[str, Any]) -> str:
@@ -20,7 +20,6 @@ def render(record: dict[str, Any]) -> str:
         "",
         "Medians [least-most] of the rounds. Ratios count; parts are this machine's, then.",
     ]
-    verdicts: Counter[str] = Counter()
     for group in record["groups"]:
         lines += [
             "",
@@ -30,28 +29,35 @@ def render(record: dict[str, Any]) -> str:
             "| --- | --- | --- | --- | --- |",
         ]
         for figure in group["figures"]:
-            if figure["target"]:
-                verdicts[figure["verdict"]] += 1
-            lines.append(row(figure))
-    total = sum(verdicts.values())
-    lines += [
-        "",
-        f"Targets: {total}; met {verdicts['met']}, NOT MET {verdicts['NOT MET']},"
-        f" not measured {verdicts['not measured']}.",
-    ]
+            lines.append(f"| {' | '.join(cells(figure))} |")
+    lines += ["", count(record)]
     return "\n".join(lines) + "\n"
 
 
-def row(figure: dict[str, Any]) -> str:
-    """One figure."""
-    unit = "" if figure["unit"] == "x" else f" {figure['unit']}"
+def count(record: dict[str, Any]) -> str:
+    """How many targets there are, and how they fare."""
+    verdicts = Counter(
+        figure["verdict"]
+        for group in record["groups"]
+        for figure in group["figures"]
+        if figure["target"]
+    )
+    return (
+        f"Targets: {sum(verdicts.values())}; met {verdicts['met']}, NOT MET {verdicts['NOT MET']},"
+        f" not measured {verdicts['not measured']}."
+    )
+
+
+def cells(figure: dict[str, Any]) -> tuple[str, str, str, str, str]:
+    """One figure: its name, what was measured, the target, the verdict, and what it is made of."""
+    unit = " x" if figure["unit"] == "x" else f" {figure['unit']}".rstrip()
     value = figure["value"]
-    measured = "" if value is None else f"{spread(value)}{unit or ' x'}"
-    target = f"{figure['target']}{unit or ' x'}" if figure["target"] else ""
+    measured = "" if value is None else f"{spread(value)}{unit}"
+    target = f"{figure['target']}{unit}" if figure["target"] else ""
     parts = "; ".join(f"{name} {spread(part)}" for name, part in figure["parts"].items())
     about = "; ".join(text for text in (parts, figure["note"]) if text).replace("|", "/")
     name, about = figure["name"].replace("|", "/"), " ".join(about.split())
-    return f"| {name} | {measured} | {target} | {figure['verdict'] or ''} | {about} |"
+    return name, measured, target, figure["verdict"] or "", about
 
 
 def spread(value: dict[str, float]) -> str:

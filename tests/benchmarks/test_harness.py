@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import alone, table
+from benchmarks import alone, publish, table
 from benchmarks.harness import Figure, Sheet, Spread, Wanted, percentile, rounds
 
 
@@ -100,6 +100,35 @@ def test_the_table_counts_the_targets_and_drops_none():
     assert "| slow | 3.00 [2.00-4.00] ms | ≤ 1 ms | NOT MET |  |" in text
     assert "| gone |  | ≥ 1 x | not measured | a / reason of two lines |" in text
     assert "Targets: 3; met 1, NOT MET 1, not measured 1." in text
+
+
+def test_what_is_published_stands_between_the_marks_and_says_why_a_figure_is_missing():
+    figures = [
+        Figure(Wanted("a", "fine", at_least=1), Spread.of([2.0])),
+        Figure(Wanted("c", "gone", at_least=1), note="on fire"),
+    ]
+    record = run_of([figure.as_json() for figure in figures])
+    page = f"before\n{publish.BEGIN}\nold\n{publish.END}\nafter\n"
+
+    once = publish.put(page, publish.figures(record))
+
+    assert publish.put(once, publish.figures(record)) == once
+    assert once.startswith("before\n")
+    assert once.endswith("\nafter\n")
+    assert "old" not in once
+    assert "| fine | 2.00 x | ≥ 1 x | met |" in once
+    assert "| gone |  | ≥ 1 x | not measured: on fire |" in once
+
+
+def test_a_page_without_the_marks_is_not_written():
+    with pytest.raises(ValueError, match="has no"):
+        publish.put("a page", "figures")
+
+
+def test_the_page_on_performance_has_the_marks():
+    text = publish.PAGE.read_text(encoding="utf-8")
+
+    assert publish.put(text, "figures") != text
 
 
 @pytest.mark.parametrize(

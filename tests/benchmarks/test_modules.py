@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -15,6 +19,8 @@ from benchmarks.harness import Sheet
 from benchmarks.scale import TINY
 from benchmarks.server import Bench, fill, open_bench
 from tests.servers import LocalServer
+
+ROOT = Path(__file__).parents[2]
 
 REASONS = re.compile(
     r"without pgbench|not installed|has no batched finishes|takes the steps of several jobs"
@@ -73,6 +79,20 @@ def test_what_no_time_was_left_for_says_so(bench):
 
     assert {figure.verdict for figure in sheet.figures} == {"not measured"}
     assert all("no time was left" in figure.note for figure in sheet.figures)
+
+
+def test_the_command_prints_the_table_and_writes_the_figures(tmp_path):
+    path = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks", "--scale", "tiny", "--only", "flat"]
+
+    done = subprocess.run(
+        [*command, "--json", path], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    [group] = json.loads(path.read_text())["groups"]
+    assert "## Flat as history grows" in done.stdout
+    assert all(f"| {figure['name']} |" in done.stdout for figure in group["figures"])
+    assert "not measured 0" in done.stdout
 
 
 @pytest.fixture(scope="module")
