@@ -29,7 +29,7 @@ help:
 	@echo "make check   lint, types, SQL style, the reference up to date"
 	@echo "make format  put the Python code into its form"
 	@echo "make schema  write tests/schema.sql anew, after a change of the schema"
-	@echo "make docs    write docs/sql-reference.md anew, after a change of a routine"
+	@echo "make docs    write the references in docs anew, after a change of a routine or a command"
 	@echo "make bench   run the benchmarks, on an idle machine, in less than 15 minutes"
 	@echo "make bench-quick  the same, small, in less than 2"
 	@echo "make clean   remove whatever was made here"
@@ -55,6 +55,7 @@ check: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar --nocolor sql migrations
 	$(BIN)/python -m tools.sql_reference --check
+	$(BIN)/python -m tools.cli_reference --check
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .
@@ -65,6 +66,7 @@ schema: $(DEV)
 
 docs: $(DEV)
 	$(BIN)/python -m tools.sql_reference
+	$(BIN)/python -m tools.cli_reference
 
 bench: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks $(ARGS)

@@ -13,9 +13,10 @@ from typing import Any
 
 import click
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import Diagnostic
 
-from pycortex._conninfo import with_defaults
+from pycortex._conninfo import redact, with_defaults
 from pycortex._version import check_version
 from pycortex.cli._errors import INTERRUPTED, REFUSED, explain
 from pycortex.cli._help import argument_help, exit_codes, see_also
@@ -23,6 +24,10 @@ from pycortex.cli._output import clean, paint, prepare_streams, say
 from pycortex.database import URL_VARIABLE, Database, DatabaseUrlError, resolve
 
 __all__ = ["App", "Command", "Group", "RootGroup", "pass_app", "version"]
+
+
+MOMENT = 0.8
+"""Seconds after which a command that still has no connection says what it waits for."""
 
 
 @dataclass(slots=True)
@@ -60,11 +65,25 @@ class App:
         Args:
             any_schema: Don't look whether the schema is there and new enough.
         """
-        with self.database() as conninfo, psycopg.connect(conninfo, autocommit=True) as conn:
+        with self.database() as conninfo, self._connected(conninfo) as conn:
             conn.add_notice_handler(self._tell)
             if not any_schema:
                 check_version(conn)
             yield conn
+
+    def _connected(self, conninfo: str) -> psycopg.Connection[Any]:
+        """Connect; what takes longer than a moment is told, with the time after which it ends."""
+        limit = conninfo_to_dict(conninfo).get("connect_timeout") or os.environ.get(
+            "PGCONNECT_TIMEOUT"
+        )
+        words = f"no answer from the database yet; giving up after {limit} s for each of its hosts"
+        waiting = threading.Timer(MOMENT, say, [words])
+        waiting.daemon = True
+        waiting.start()
+        try:
+            return psycopg.connect(conninfo, autocommit=True)
+        finally:
+            waiting.cancel()
 
     def _tell(self, notice: Diagnostic) -> None:
         if self.verbose or notice.severity_nonlocalized == "WARNING":
@@ -246,7 +265,9 @@ class RootGroup(Group):
                 _silence()  # what a full disk did not take, it must not be offered again
             with contextlib.suppress(BrokenPipeError):
                 if app.verbose:
-                    say("".join(traceback.format_exception(error)).rstrip())
+                    say(redact("".join(traceback.format_exception(error)).rstrip()))
+                    if isinstance(error, psycopg.Error) and error.sqlstate:
+                        say(f"SQLSTATE {error.sqlstate}")
                 say(f"{paint('Error', 'error')}: {clean(report.message)}")
                 if report.hint:
                     say(f"Hint: {clean(report.hint)}")

@@ -1,5 +1,6 @@
 """The library's log lines, on standard error, with their fields."""
 
+import json
 import logging
 import sys
 
@@ -22,7 +23,8 @@ class _Lines(logging.Formatter):
         for name in FIELDS:
             value = getattr(record, name, None)
             if value not in (None, ""):
-                fields.append(f"{name}={value:.3f}" if name == "elapsed" else f"{name}={value}")
+                words = f"{value:.3f}" if name == "elapsed" else _quoted(str(value))
+                fields.append(f"{name}={words}")
         trace = getattr(record, "trace", "")
         message = record.getMessage().removesuffix(f"\n{trace}")
         if record.exc_info:
@@ -31,6 +33,13 @@ class _Lines(logging.Formatter):
         text = clean(fit(" ".join([when, record.levelname.lower(), message, *fields])))
         # Indented and clean: whatever an exception says, no line of it passes for an event.
         return "".join([text, *(f"\n    {clean(fit(line))}" for line in _ends(trace.splitlines()))])
+
+
+def _quoted(value: str) -> str:
+    """A value as logfmt has it: in quotes where it would not stand as one word."""
+    if value.isprintable() and not any(char in value for char in ' "=\\'):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _ends(lines: list[str]) -> list[str]:

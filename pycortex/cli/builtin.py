@@ -199,8 +199,9 @@ def show_report(
     """
     Show one slice, counted anew where it must be.
 
-    That is when it was never counted, or is older than the data. A small one is counted at once. What takes longer than the budget becomes a job, whose uuid is
-    told: an older count is shown meanwhile, and without one the exit code is 1.
+    That is when it was never counted, or is older than the data. A small one is counted at once.
+    What takes longer than the budget becomes a job, whose uuid is told: an older count is shown
+    meanwhile, and without one the exit code is 1.
     """
     slice_ = (corpus_id, service_id, severity)
     with app.connect() as conn:
@@ -313,7 +314,7 @@ def export(
         )
     if not queue:
         path = path.absolute()
-        allow(str(path))
+        allow(str(path), overwrite=force)
     params = {
         "path": str(path),
         "corpus": corpus_name,

@@ -1,11 +1,13 @@
 """cancel, rerun and metrics: asking for an end, for another go, and for numbers."""
 
+import sys
+
 import click
 
 from pycortex import sql
 from pycortex.cli._app import App, Command, pass_app
 from pycortex.cli._jobs import find
-from pycortex.cli._output import out, print_json, say
+from pycortex.cli._output import clean, out, print_json, say, width
 from pycortex.cli._types import JOB, UuidRange
 
 __all__ = ["cancel", "metrics", "rerun"]
@@ -52,7 +54,15 @@ def rerun(app: App, uuid: UuidRange, actor: str | None, as_json: bool) -> None:
 @click.command(cls=Command, example="pycortex metrics")
 @pass_app
 def metrics(app: App) -> None:
-    """Print the state of the job system as Prometheus text."""
+    """
+    Print the state of the job system as Prometheus text.
+
+    Counts by kind and status, the age of the oldest waiting job and of the upkeep, and the runners
+    that live: what a scrape gets. Names of kinds stand in it as they are; on a terminal, with what
+    that would obey written out.
+    """
     with app.connect() as conn:
-        text = sql.metrics(conn)
-    out(text.removesuffix("\n"))
+        text = sql.metrics(conn).removesuffix("\n")
+    if width(sys.stdout) is not None:
+        text = "\n".join(clean(line) for line in text.split("\n"))
+    out(text)

@@ -105,8 +105,9 @@ def hostile(database, committed):
         for status in ("succeeded", "failed"):
             committed.make_job(status, kind=HOSTILE, message=HOSTILE, actor=HOSTILE)
         conn.execute(
-            "insert into cortex.job (uuid, kind, status, attempt, started_at, finished_at, message)"
-            " values (%s, 'corpus_import', 'succeeded', 1, clock_timestamp(), clock_timestamp(), %s)",
+            "insert into cortex.job"
+            " (uuid, kind, status, attempt, started_at, finished_at, message) values"
+            " (%s, 'corpus_import', 'succeeded', 1, clock_timestamp(), clock_timestamp(), %s)",
             [JOB, HOSTILE],
         )
         conn.execute("select cortex.register_runner(%s, 'h', 1)", [HOSTILE])
@@ -125,6 +126,11 @@ def assert_all_answer(answers: list[dict[str, Any]], codes: set[int]) -> None:
     assert not wrong, json.dumps(wrong, indent=1)
 
 
+# What others show is imported first.
+COMMANDS = {
+    path: COMMANDS[path]
+    for path in sorted(COMMANDS, key=lambda path: path not in ("install", "corpus import"))
+}
 CALLS = [call_of(path) for path in COMMANDS]
 
 
@@ -171,7 +177,10 @@ def test_ends_without_a_traceback_and_sends_nothing_that_a_terminal_would_obey(
     assert_all_answer(answers, {0, 1})
     for path, answer in zip(COMMANDS, answers, strict=True):
         written = answer["stdout"].replace("\r\n", "\n") + answer["stderr"]
-        if path not in ("sql", "completion"):  # programs, for programs
+        # Programs, for programs; so are metrics where they go to no terminal.
+        if path not in ("sql", "completion") and not (
+            path == "metrics" and circumstances.get("stdout") != "terminal"
+        ):
             assert not CONTROL.search(written), answer
         if "LC_ALL" in environment and path != "sql":
             assert written.isascii(), answer
@@ -206,7 +215,8 @@ def test_examples_run(sweep, hostile):
 
     failed = []
     for path, answer in zip(COMMANDS, answers, strict=True):
-        needs_cron = answer["code"] == 1 and "pg_cron" in answer["stderr"]
+        without_cron = ("pg_cron", "no such schedule: nightly")
+        needs_cron = answer["code"] == 1 and any(word in answer["stderr"] for word in without_cron)
         if not (answer["code"] == 0 or ("schedule" in path and needs_cron)):
             failed.append(answer)
     assert not failed, json.dumps(failed, indent=1)
