@@ -24,12 +24,17 @@ _SHOWN = 80
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-_allowed: set[str] = set()
+_allowed: dict[str, bool] = {}
 
 
-def allow(path: str) -> None:
-    """Let jobs of this process write the file at *path*, wherever that is; for who runs its own."""
-    _allowed.add(path)
+def allow(path: str, *, overwrite: bool) -> None:
+    """
+    Let jobs of this process write the file at *path*, wherever that is; for who runs its own.
+
+    Args:
+        overwrite: Whether they may write over one that is there, if they want to.
+    """
+    _allowed[path] = overwrite
 
 
 class NewFile:
@@ -53,7 +58,7 @@ class NewFile:
     def __init__(self, path: str, *, overwrite: bool) -> None:
         self.path = path
         self.size = 0
-        self._overwrite = overwrite
+        self._overwrite = overwrite and _allowed.get(path, True)
         self._sum = hashlib.sha256()
         self._folder = -1
         self._file = -1

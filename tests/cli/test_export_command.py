@@ -32,7 +32,7 @@ def sample(connect):
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch):
-    monkeypatch.setattr(_newfile, "_allowed", set())
+    monkeypatch.setattr(_newfile, "_allowed", {})
     monkeypatch.delenv(_newfile.FOLDER, raising=False)
 
 
@@ -100,6 +100,23 @@ def test_runs_no_export_of_somebody_else_to_another_place(cli, sample, committed
 
     assert result.exit_code == 1
     assert os.listdir(tmp_path) == []
+
+
+def test_lets_no_job_of_somebody_else_replace_a_file_without_force(
+    cli, sample, committed, tmp_path
+):
+    path = tmp_path / "x"
+    path.write_text("precious")
+    theirs = {"path": str(path), "corpus": "sample", "overwrite": True}
+    committed.conn.execute(
+        "select cortex.spawn_job('dataset_export', params => %s, debounce_scope => %s)",
+        [json.dumps(theirs), json.dumps({"path": str(path)})],
+    )
+
+    result = cli("corpus", "export", "sample", "latexml", "-o", str(path))
+
+    assert result.exit_code == 1
+    assert path.read_text() == "precious"
 
 
 @pytest.mark.parametrize("isolation", ["thread", "process"])
