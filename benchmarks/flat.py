@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 from uuid import UUID
@@ -217,12 +218,11 @@ def run(bench: Bench, sheet: Sheet) -> None:
     """Measure all of it."""
     with ExitStack() as stack:
         with bench.careless():
-            places = [
-                Place(conn, finished)
-                for finished, conn in zip(
-                    bench.scale.histories, sessions(bench, stack), strict=False
-                )
-            ]
+            opened = [session(bench, stack) for _ in bench.scale.histories]
+            with ThreadPoolExecutor(2) as fillers:
+                # The greatest first, so that the others are filled beside it.
+                places = list(fillers.map(Place, opened, reversed(bench.scale.histories)))
+            places.reverse()
             most = places[-1]
             for statement in ORIGINAL.strip().split(";\n"):
                 most.conn.execute(statement)
@@ -230,11 +230,10 @@ def run(bench: Bench, sheet: Sheet) -> None:
         measure(bench, sheet, places)
 
 
-def sessions(bench: Bench, stack: ExitStack) -> Iterator[psycopg.Connection[Any]]:
-    """A session in a new database, for each that is asked for."""
-    while True:
-        url = stack.enter_context(bench.database("flat"))
-        yield stack.enter_context(psycopg.connect(url, autocommit=True, prepare_threshold=0))
+def session(bench: Bench, stack: ExitStack) -> psycopg.Connection[Any]:
+    """A session in a new database; both go with *stack*."""
+    url = stack.enter_context(bench.database("flat"))
+    return stack.enter_context(psycopg.connect(url, autocommit=True, prepare_threshold=0))
 
 
 def measure(bench: Bench, sheet: Sheet, places: list[Place]) -> None:

@@ -35,11 +35,17 @@ DURABLE = {
 
 
 class Bench:
-    """What a module measures with: a server, a scale, databases, pgbench."""
+    """
+    What a module measures with: a server, a scale, databases, pgbench.
+
+    Attributes:
+        deadline: Monotonic time by which a module that can stop early should; infinity by default.
+    """
 
     def __init__(self, server: LocalServer, scale: Scale) -> None:
         self.server = server
         self.scale = scale
+        self.deadline = float("inf")
         self._numbers = itertools.count(1)
         self.template = "bench_template"
         install(server.create(self.template))
