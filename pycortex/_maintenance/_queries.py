@@ -13,6 +13,7 @@ __all__ = [
     "LIMITS",
     "LOOK",
     "TAKE",
+    "UNBIND",
     "UNLOCK",
 ]
 
@@ -45,6 +46,13 @@ where s.name in ('lock_timeout', 'statement_timeout')
 """
 
 KEY = "select cortex.maintenance_key(%s)"
+# The second came with PostgreSQL 17.
+UNBIND = """
+select set_config(s.name, '0', false)
+from pg_catalog.pg_settings as s
+where s.name in ('statement_timeout', 'transaction_timeout')
+"""
+
 TAKE = "select pg_try_advisory_lock(cortex.lock_space(), %s::integer)"
 UNLOCK = "select pg_advisory_unlock(cortex.lock_space(), %s::integer)"
 

@@ -60,9 +60,9 @@ class Limit:
 
 @contextmanager
 def session(progress: JobProgress) -> Iterator[Connection[Any]]:
-    """Give the job's connection, without the limit that its role may set to a statement."""
+    """Give the job's connection, without the limits that its role may set to what takes long."""
     conn = progress.connection()
-    _set(conn, "statement_timeout", "0")
+    _unbind(conn)
     yield conn
 
 
@@ -91,7 +91,7 @@ class Session:
             name: Limit(shown, number) for name, shown, number in self.conn.execute(_queries.LIMITS)
         }
         self.lock, self.statement = limits["lock_timeout"], limits["statement_timeout"]
-        _set(self.conn, "statement_timeout", "0")
+        _unbind(self.conn)
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         """
@@ -149,7 +149,7 @@ class Session:
         """
         if self.conn.closed:
             self.conn = self.progress.connection(new=True)
-            _set(self.conn, "statement_timeout", "0")
+            _unbind(self.conn)
         _set(self.conn, "lock_timeout", CLEANING)
         try:
             self.conn.execute(statement)
@@ -227,6 +227,10 @@ def said(error: psycopg.Error) -> str:
     """Give the server's own words."""
     words = error.diag.message_primary or str(error) or type(error).__name__
     return f"{words} ({error.diag.message_detail})" if error.diag.message_detail else words
+
+
+def _unbind(conn: Connection[Any]) -> None:
+    conn.execute(_queries.UNBIND)
 
 
 def _set(conn: Connection[Any], name: str, value: str) -> None:

@@ -326,6 +326,8 @@ def test_takes_0_for_no_limit(own, limit):
     own.execute("create index s_slow on public.s (public.slow(a))")
     own.execute("insert into public.s select i from generate_series(1, 15) as i")
     own.execute("set statement_timeout = '500ms'")  # as a role may have it
+    if own.info.server_version >= 170000:  # before there was none
+        own.execute("set transaction_timeout = '500ms'")
 
     row = reindex(own, "public.s", statement_timeout=limit, lock_timeout=limit)
 
