@@ -17,7 +17,7 @@ from pycortex import sql
 from pycortex.models import ReportRun
 from pycortex.progress import JobProgress
 
-__all__ = ["populate"]
+__all__ = ["BATCH", "populate"]
 
 FIRST_WIDTH = 1000
 """Task numbers of the first range; the next ones are as wide as a second or so allows."""

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from pycortex import _maintenance, sql
-from pycortex._populate import populate
+from pycortex._populate import BATCH, populate
 from pycortex.corpus_import import corpus_import as _corpus_import
 from pycortex.dataset_export import dataset_export as _dataset_export
 from pycortex.errors import JobFailed
@@ -65,6 +65,8 @@ def refresh_reports(progress: JobProgress) -> dict[str, object]:
     with _maintenance.session(progress) as conn:
         progress.step(0, 1, "invalidating the report cache")
         sql.invalidate_all(conn)
+        while sql.clear_runs(conn, batch_size=BATCH) >= BATCH:
+            progress.step(0, 1, "clearing away what nobody needs any more")
         progress.step(1, 1, "report cache invalidated")
     return {"status": "cache-invalidated"}
 

@@ -11,6 +11,7 @@ set search_path = ''
 as $$
 begin
     perform corpus.invalidate_all();
+    perform corpus.clear_runs();
     perform cortex.step(
         job => run_refresh_reports.job, current => 1, total => 1, message => 'report cache invalidated'
     );

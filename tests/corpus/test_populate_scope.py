@@ -103,6 +103,28 @@ def test_keeps_messages_without_a_name_apart_from_the_sums(conn):
     ]
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+def test_keeps_names_apart_that_look_alike(conn, keeps):
+    """J15"""
+    scope = make_scope(conn)
+    names = [
+        (None, None), (None, ""), ("", None), ("", ""), ("null", None), (None, "null"),
+        ("NULL", None), ("x,y", "z"), ("x", "y,z"), ("x|y", "z"), ("x", "y|z"), ("xy", "z"),
+        ("x", "yz"), ("a", "b "), ("a ", "b"), ("a", "b"), ("A", "b"), ("{a", "b}"), ("\"a\"", "b"),
+    ]  # fmt: skip
+    for category, what in names:
+        make_task(conn, scope, -2, [("warning", category, what)])
+    if keeps:
+        run = pycortex.sql.begin_run(conn, *scope.slice("warning"), keeps=True)
+        pycortex.sql.keep_range(conn, run.run, run.first_task, run.last_task)
+        pycortex.sql.finish_run(conn, run.run)
+
+    conn.execute(POPULATE, scope.slice("warning"))
+
+    found = [row[1:] for row in cached(conn, scope, "warning") if row[0] == "what"]
+    assert sorted(found, key=repr) == sorted([(*name, 1, 1) for name in names], key=repr)
+
+
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_takes_the_tasks_whose_status_the_severity_names(conn, severity):
     scope = make_scope(conn)
