@@ -110,6 +110,8 @@ CREATE FUNCTION corpus.count_tasks(corpus_id integer, service_id integer, severi
     SET search_path TO ''
     SET enable_sort TO 'off'
     SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'on'
+    SET enable_nestloop TO 'on'
     SET hash_mem_multiplier TO '8'
     SET max_parallel_workers_per_gather TO '0'
     SET jit TO 'off'
@@ -595,6 +597,7 @@ CREATE FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer DE
     SET search_path TO ''
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_sort TO 'off'
+    SET jit TO 'off'
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer) IS 'Takes ready jobs of these kinds from the queue for a runner.';

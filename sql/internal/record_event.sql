@@ -55,7 +55,12 @@ begin
             )
         )
         or (
-            (select r.max_running from cortex.rules(kind => new.kind) as r) is not null
+            exists (
+                select
+                from cortex.settings as s
+                left join cortex.kind as k on k.name = new.kind
+                where coalesce(k.max_running, s.max_running) is not null
+            )
             and exists (
                 select
                 from cortex.job as f

@@ -245,10 +245,27 @@ def test_the_end_of_many_waiting_jobs_looks_for_no_others(conn):
     """Nothing that waits is freed by the end of what waited; each look would pass all before it."""
     conn.execute("select cortex.configure_kind('limited', max_running => 2)")
     conn.execute("insert into cortex.job (kind) select 'limited' from generate_series(1, 1000)")
-    read = "select pg_stat_get_xact_tuples_returned('cortex.job_claim_idx'::regclass)"
+    read = "select pg_stat_get_xact_tuples_returned('cortex.job_ready_idx'::regclass)"
     before = value(conn, read)
 
     ended = value(conn, "select cortex.interrupt_orphans()")
 
     assert ended > 1000
     assert value(conn, read) - before < 50000
+
+
+def test_a_claim_does_not_pass_what_waits_of_other_kinds(conn):
+    """However much that is, and however urgent, and however the statistics are."""
+    conn.execute("insert into cortex.job (kind) select 'behind' from generate_series(1, 100)")
+    conn.execute(
+        "insert into cortex.job (kind, priority) select 'before', 9 from generate_series(1, 5000)"
+    )
+    runner = value(conn, f"select {RUNNER}::text")
+    read = "select pg_stat_get_xact_tuples_returned('cortex.job_ready_idx'::regclass)"
+    before = value(conn, read)
+
+    for kinds in (["behind"], ["another", "behind", "a third"]) * 7:
+        found = rows(conn, "select kind from cortex.claim_jobs(%s, %s, 3)", [runner, kinds])
+        assert [row["kind"] for row in found] == ["behind"] * 3
+
+    assert value(conn, read) - before < 1000

@@ -1,5 +1,9 @@
 -- Take jobs from the queue: greater priority first, then the earlier run_at, then the older.
 --
+-- Planned once per session: planning anew for each list of kinds takes longer than the claim. And without a
+-- sort of what waits, whatever the statistics say: each kind is read in the order of its index. That makes
+-- plans look dear, hence no jit.
+--
 -- Called by   a worker with free hands
 -- Returns     the jobs it now runs, in that order; none when nothing is ready
 -- Raises      22004 a null, 22023 fewer than one job, JC102 no such runner or retired; 40001 in repeatable
@@ -18,17 +22,21 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set plan_cache_mode = force_generic_plan
+set enable_sort = off
+set jit = off
 rows 1
 as $$
 declare
     v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_max constant integer := coalesce(claim_jobs.max_jobs, 1);
     v_kind pg_catalog.text;
-    v_limited boolean;
-    v_open_kinds pg_catalog.text[] := array[]::pg_catalog.text[];
-    v_limited_kinds pg_catalog.text[] := array[]::pg_catalog.text[];
+    v_open_kinds pg_catalog.text[];
+    v_limited_kinds pg_catalog.text[];
     v_slots integer[] := array[]::integer[];
     v_ids bigint[];
+    v_window bigint[];
+    v_reach bigint := v_max;
     v_kinds constant pg_catalog.text[] := array(
         select distinct u.name
         from unnest(claim_jobs.kinds) as u (name)
@@ -58,73 +66,118 @@ begin
         );
 
     -- Kinds with a limit of their own are counted under a lock, always in the same order.
-    for v_kind, v_limited in
-        select
-            k.name,
-            r.max_running is not null
-        from unnest(v_kinds) as k (name)
-        cross join lateral cortex.rules(kind => k.name) as r
-        order by k.name
-    loop
-        if v_limited then
-            v_limited_kinds := v_limited_kinds || v_kind;
-            v_slots := v_slots || cortex.free_slots(kind => v_kind);
-        else
-            v_open_kinds := v_open_kinds || v_kind;
-        end if;
+    select
+        array_agg(k.name order by k.name) filter (where coalesce(o.max_running, s.max_running) is null),
+        array_agg(k.name order by k.name) filter (where coalesce(o.max_running, s.max_running) is not null)
+    into v_open_kinds, v_limited_kinds
+    from unnest(v_kinds) as k (name)
+    cross join cortex.settings as s
+    left join cortex.kind as o on o.name = k.name;
+
+    foreach v_kind in array coalesce(v_limited_kinds, '{}') loop
+        v_slots := v_slots || cortex.free_slots(kind => v_kind);
     end loop;
 
-    -- A follow-up starts when the job before it has ended. Only the one that waits in a scope can begin
-    -- to run there, and its row is locked here, so nothing can slip in between.
-    select array_agg(ready.id order by ready.priority desc, ready.run_at, ready.id)
-    into v_ids
-    from (
-        select open_kind.*
-        from (
-            select j.id, j.priority, j.run_at
+    -- Each kind is read by itself, in the order of its index: what waits of other kinds is never seen.
+    --
+    -- A follow-up starts when the job before it, of which there is one at most, has ended. Only the one that
+    -- waits in a scope can begin to run there, and its row is locked here, so nothing can slip in between.
+    while v_open_kinds is not null loop
+        -- The front of the queue over all these kinds, not locked, ...
+        v_reach := v_reach + 8;
+        v_window := array(
+            select front.id
+            from unnest(v_open_kinds) as k (name)
+            cross join lateral (
+                select j.id, j.priority, j.run_at
+                from cortex.job as j
+                where j.status = 'queued'
+                    and j.runner is null
+                    and j.run_at <= v_now
+                    and j.kind = k.name
+                    and (
+                        j.debounce_scope is null
+                        or (
+                            select before.id
+                            from cortex.job as before
+                            where before.kind = j.kind
+                                and before.debounce_scope = j.debounce_scope
+                                and before.status = 'running'
+                        ) is null
+                    )
+                order by j.priority desc, j.run_at, j.id
+                limit v_reach
+            ) as front
+            order by front.priority desc, front.run_at, front.id
+            limit v_reach
+        );
+        exit when v_window = '{}';
+        -- ... and of it the first that nobody else is taking. To lock more would hide them from others.
+        v_ids := array(
+            select j.id
             from cortex.job as j
-            where j.status = 'queued'
+            where j.id = any(v_window)
+                and j.status = 'queued'
                 and j.runner is null
                 and j.run_at <= v_now
-                and j.kind = any(v_open_kinds)
-                and not exists (
-                    select
-                    from cortex.job as before
-                    where before.kind = j.kind
-                        and before.debounce_scope = j.debounce_scope
-                        and before.status = 'running'
+                and (
+                    j.debounce_scope is null
+                    or (
+                        select before.id
+                        from cortex.job as before
+                        where before.kind = j.kind
+                            and before.debounce_scope = j.debounce_scope
+                            and before.status = 'running'
+                    ) is null
                 )
             order by j.priority desc, j.run_at, j.id
             limit v_max
             for update of j skip locked
-        ) as open_kind
-        union all
-        select limited.*
-        from unnest(v_limited_kinds, v_slots) as k (name, slots)
-        cross join lateral (
-            select j.id, j.priority, j.run_at
-            from cortex.job as j
-            where j.status = 'queued'
-                and j.runner is null
-                and j.run_at <= v_now
-                and j.kind = k.name
-                and not exists (
-                    select
-                    from cortex.job as before
-                    where before.kind = j.kind
-                        and before.debounce_scope = j.debounce_scope
-                        and before.status = 'running'
-                )
-            order by j.priority desc, j.run_at, j.id
-            limit least(v_max, k.slots)
-            for update of j skip locked
-        ) as limited
-    ) as ready;
+        );
+        exit when cardinality(v_ids) = v_max or cardinality(v_window) < v_reach;
+        v_reach := 4 * v_reach;
+    end loop;
 
-    if v_ids is null then
+    if v_limited_kinds is not null then
+        v_ids := array(
+            select ready.id
+            from (
+                select j.id, j.priority, j.run_at
+                from cortex.job as j
+                where j.id = any(v_ids)
+                union all
+                select limited.*
+                from unnest(v_limited_kinds, v_slots) as k (name, slots)
+                cross join lateral (
+                    select j.id, j.priority, j.run_at
+                    from cortex.job as j
+                    where j.status = 'queued'
+                        and j.runner is null
+                        and j.run_at <= v_now
+                        and j.kind = k.name
+                        and (
+                            j.debounce_scope is null
+                            or (
+                                select before.id
+                                from cortex.job as before
+                                where before.kind = j.kind
+                                    and before.debounce_scope = j.debounce_scope
+                                    and before.status = 'running'
+                            ) is null
+                        )
+                    order by j.priority desc, j.run_at, j.id
+                    limit least(v_max, k.slots)
+                    for update of j skip locked
+                ) as limited
+            ) as ready
+            order by ready.priority desc, ready.run_at, ready.id
+            limit v_max
+        );
+    end if;
+
+    if v_ids is null or v_ids = '{}' then
         return;
     end if;
-    v_ids := v_ids[1:v_max];
     perform cortex.start_jobs(ids => v_ids, runner => claim_jobs.runner);
 
     return query
