@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import psycopg
 from psycopg import AsyncConnection, Connection
@@ -123,6 +124,7 @@ class Pool:
         self._watch = watch
         self._free = threading.BoundedSemaphore(size)
         self._idle: list[tuple[float, Connection[Any]]] = []
+        self._relaxed: WeakSet[Connection[Any]] = WeakSet()
         self._lock = threading.Lock()
         self._size = size
         self._closed = False
@@ -130,7 +132,13 @@ class Pool:
         self._parents: list[Any] = []
         part_at_fork(self)
 
-    def run(self, work: Callable[[Connection[Any]], T], *, limit: float | None = None) -> T:
+    def run(
+        self,
+        work: Callable[[Connection[Any]], T],
+        *,
+        limit: float | None = None,
+        relaxed: bool = False,
+    ) -> T:
         """
         Do *work* with a connection; it must be safe to repeat.
 
@@ -138,18 +146,20 @@ class Pool:
 
         Args:
             limit: Seconds that it may take; CALL_LIMIT by default.
+            relaxed: Whether its commit need not wait for the disk: a server that crashes may forget
+                it. For heartbeats only.
 
         Raises:
             psycopg.OperationalError: The database can't be reached.
         """
         reused = False
         try:
-            with self._lend(limit=limit) as (conn, reused):
+            with self._lend(limit=limit, relaxed=relaxed) as (conn, reused):
                 return work(conn)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             if not reused or not is_away(error):
                 raise
-        with self._lend(new=True, limit=limit) as (conn, _):
+        with self._lend(new=True, limit=limit, relaxed=relaxed) as (conn, _):
             return work(conn)
 
     @contextmanager
@@ -165,17 +175,18 @@ class Pool:
 
     @contextmanager
     def _lend(
-        self, *, new: bool = False, limit: float | None = None
+        self, *, new: bool = False, limit: float | None = None, relaxed: bool = False
     ) -> Iterator[tuple[Connection[Any], bool]]:
         if not self._free.acquire(timeout=WAIT):
             raise psycopg.OperationalError(f"no connection of the runner was free for {WAIT:g} s")
         try:
-            conn = None if new else self._take()
+            conn = None if new else self._take(relaxed=relaxed)
             reused = conn is not None
             if conn is None:
                 conn = self._open()
             try:
                 with self._watch.limit(conn, CALL_LIMIT if limit is None else limit):
+                    self._relax(conn, relaxed=relaxed)
                     yield conn, reused
             except ReadOnlySqlTransaction:
                 conn.close()  # a new one may find the server that is the primary now
@@ -197,6 +208,17 @@ class Pool:
             raise
         return conn
 
+    def _relax(self, conn: Connection[Any], *, relaxed: bool) -> None:
+        """Have the session wait for the disk at its commits, or not."""
+        if (conn in self._relaxed) is relaxed or conn.prepare_threshold is None:
+            return  # as it is already; or a pooler would lend what is set to others
+        if relaxed:
+            self._relaxed.add(conn)  # before, so that it is set back in any case
+            conn.execute(b"set synchronous_commit = off")
+        else:
+            conn.execute(b"reset synchronous_commit")
+            self._relaxed.discard(conn)
+
     def close(self) -> None:
         """Close what lies idle; keep nothing from now on."""
         with self._lock:
@@ -214,12 +236,17 @@ class Pool:
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(self._size)
 
-    def _take(self) -> Connection[Any] | None:
+    def _take(self, *, relaxed: bool) -> Connection[Any] | None:
         while True:
             with self._lock:
                 if not self._idle:
                     return None
-                since, conn = self._idle.pop()
+                # The latest that need not be set otherwise, or else the latest.
+                place = max(
+                    range(len(self._idle)),
+                    key=lambda at: ((self._idle[at][1] in self._relaxed) is relaxed, at),
+                )
+                since, conn = self._idle.pop(place)
             if time.monotonic() - since < IDLE and _is_fresh(conn):
                 return conn
             conn.close()

@@ -125,6 +125,7 @@ class StepWriter:
                         attempt=progress.attempt,
                     ),
                     limit=LIMIT,
+                    relaxed=True,
                 )
             except JobNotFound:
                 verdict = Verdict.STOP

@@ -225,3 +225,40 @@ def test_a_locked_row_does_not_hold_the_body(gate, connect, caplog):
     other.rollback()
     wait_until(lambda: gate.handle.job().progress_current == 49)
     assert caplog.text.count("is not written yet") == 1
+
+
+def test_heartbeats_alone_do_not_wait_for_the_disk(new_runner, committed):
+    """What sets no status is a heartbeat; whatever else is written is there after a crash too."""
+    dbname = committed.conn.info.dbname
+    committed.conn.execute(f"alter database {dbname} set synchronous_commit = on")
+    committed.conn.execute("create table public.written (beat boolean, durable text)")
+    committed.conn.execute(
+        """
+        create function public.note() returns trigger language plpgsql security definer as $$
+        begin
+            insert into public.written
+            values (new.status = old.status, current_setting('synchronous_commit'));
+            return null;
+        end
+        $$
+        """
+    )
+    committed.conn.execute(
+        "create trigger note after update on cortex.job for each row execute function public.note()"
+    )
+    runner = new_runner(step_interval=0, max_workers=2)
+
+    def body(progress):
+        for n in range(5):
+            progress.step(n, 5, flush=True)
+
+    for _ in range(6):
+        runner.spawn("test", body).wait(30)
+
+    seen = committed.conn.execute(
+        "select beat, durable, count(*) from public.written group by 1, 2"
+    )
+    found = {(beat, durable): count for beat, durable, count in seen.fetchall()}
+    assert set(found) == {(True, "off"), (False, "on")}
+    assert found[True, "off"] >= 30
+    assert found[False, "on"] == 12
