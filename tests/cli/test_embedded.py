@@ -109,17 +109,47 @@ def test_does_not_count_a_user_who_was_killed(made):
     assert not is_up(made)
 
 
-def test_goes_on_with_a_server_whose_only_user_was_killed(made):
+def test_stops_when_its_only_user_was_killed(made):
+    """Nobody comes after it: the server's keeper sees to it."""
     killed = use(made)
     server = postmaster(made)
     killed.kill()
     killed.communicate()
-    assert is_up(made)
 
-    with resolve(f"embedded:{made}"):
-        assert postmaster(made) == server
+    wait_until(lambda: not is_up(made) and not _lives(server), what="the server is gone")
+
+
+def test_goes_on_for_whoever_comes_after_a_user_who_was_killed(made):
+    killed = use(made)
+    killed.kill()
+    killed.communicate()
+
+    with resolve(f"embedded:{made}") as database, psycopg.connect(database.conninfo) as conn:
+        assert conn.execute("select 1").fetchone() == (1,)
 
     assert not is_up(made)
+
+
+def test_is_not_misled_by_another_server_that_has_its_process_id_now(made, server):
+    """The machine was restarted, and what came up first was a PostgreSQL too."""
+    with server.connect() as conn:
+        [other] = conn.execute("select pg_backend_pid()").fetchone()
+        (made / "data" / "postmaster.pid").write_text(f"{other}\n{made / 'data'}\n1\n5432\n.\n\n\n")
+
+        with resolve(f"embedded:{made}") as database, psycopg.connect(database.conninfo) as mine:
+            assert mine.execute("select 1").fetchone() == (1,)
+
+
+def test_says_what_to_do_with_data_of_another_version(place):
+    folder = place / "server"
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "PG_VERSION").write_text("9\n")
+
+    with pytest.raises(EmbeddedError) as caught, resolve(f"embedded:{folder}"):
+        pass
+
+    assert "PostgreSQL 9" in str(caught.value)
+    assert "pg_dump" in caught.value.hint
 
 
 def test_starts_again_after_the_server_itself_was_killed(made):
