@@ -21,7 +21,7 @@ def test_every_function_of_the_library_has_a_command_or_a_reason():
     for path in LIBRARY.rglob("*.py"):
         if re.search("schedule|doctor|install|_version", path.relative_to(LIBRARY).as_posix()):
             source += path.read_text(encoding="utf-8")
-    called = set(re.findall(r"\bsql\.(\w+)", source))
+    called = set(re.findall(r"\bsql(?:\.| import )(\w+)", source))
     excused = {name for names in WITHOUT_COMMAND.values() for name in names.split()}
 
     assert set(sql.__all__) - called - excused == set()
