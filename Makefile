@@ -30,8 +30,7 @@ help:
 	@echo "make format  put the Python code into its form"
 	@echo "make schema  write tests/schema.sql anew, after a change of the schema"
 	@echo "make docs    write the references in docs anew, after a change of a routine or a command"
-	@echo "make bench   run the benchmarks, on an idle machine, in less than 15 minutes"
-	@echo "make bench-quick  the same, small, in less than 2"
+	@echo "make bench   run the benchmarks on an idle machine, under 15 minutes; make bench-quick: under 2"
 	@echo "make clean   remove whatever was made here"
 
 demo: $(RUN)
@@ -67,6 +66,7 @@ schema: $(DEV)
 docs: $(DEV)
 	$(BIN)/python -m tools.sql_reference
 	$(BIN)/python -m tools.cli_reference
+	$(BIN)/python -m tools.picture
 
 bench: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks $(ARGS)
