@@ -42,7 +42,9 @@ def main() -> None:
     names = options.only.split(",") if options.only else list(ORDER)
     unknown = set(names) - set(ORDER)
     if unknown:
-        raise SystemExit(f"no benchmarks called {', '.join(sorted(unknown))}; there are {ORDER}")
+        raise SystemExit(
+            f"no benchmarks called {', '.join(sorted(unknown))}; there are {', '.join(ORDER)}"
+        )
     if options.limit is not None:
         scale = replace(scale, limit=options.limit)
     record = measure(scale, names)
