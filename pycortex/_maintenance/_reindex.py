@@ -15,6 +15,7 @@ __all__ = ["reindex"]
 
 _INDEXES = "select * from cortex.table_indexes(%s)"
 _REBUILD = sql.SQL("reindex index concurrently {}")
+_REBUILD_ALL = sql.SQL("reindex table concurrently {}")
 _DROP = sql.SQL("drop index concurrently if exists {}")
 
 
@@ -62,16 +63,49 @@ class _Turn:
                 )
             elif index.state == "invalid":
                 self.row.warn(f"{index.name} was invalid")
+        if self._must_go_whole(work):
+            goes_on = self._rebuild_whole(work)
+            work = [index for index in work if index.state == "invalid" and goes_on]
         for number, index in enumerate(work, 1):
             if not self._rebuild(index, f"{number} of {len(work)}"):
                 if rest := ", ".join(index.name for index in work[number:]):
                     self.row.fail(f"not tried: {rest}")
                 break
-        if not work:
+        if not indexes:
             self.row.warn("it has no indexes to rebuild")
         indexes = self._indexes()
         self._drop([index for index in indexes if index.state == "leftover"])
         self.row.bytes_after = _sum(self._indexes())
+
+    def _must_go_whole(self, work: list[_Index]) -> bool:
+        """Whether this role may not name the index of TOAST: only REINDEX TABLE gets there."""
+        return any(
+            index.name.startswith("pg_toast.") and index.state == "valid" for index in work
+        ) and not self.session.value("select has_schema_privilege('pg_toast', 'usage')")
+
+    def _rebuild_whole(self, work: list[_Index]) -> bool:
+        """Rebuild what is valid in one statement; returns whether to go on with the rest."""
+        name = self.session.rows(_queries.BY_OID, self.oid)
+        if not name:
+            raise Refused("there is no such table any more")
+        what = f"reindexing {self.row.table}: its indexes at once, for those of TOAST"
+        statement = _REBUILD_ALL.format(sql.Identifier(*name[0]))
+        try:
+            notices = self.session.run(statement, self.oid, (self.place, self.total, what))
+        except Refused as refused:
+            self.row.fail(str(refused))
+            return not refused.waited
+        invalid = [
+            '"{}.{}"'.format(*names[0])
+            for index in work
+            if index.state == "invalid" and (names := self.session.rows(_queries.BY_OID, index.oid))
+        ]
+        for notice in notices:  # those that it skips as invalid come next
+            if not any(index in notice.words for index in invalid):
+                self.row.warn(notice.words)
+        assert self.row.rebuilt is not None  # noqa: S101
+        self.row.rebuilt += [index.name for index in work if index.state == "valid"]
+        return True
 
     def _rebuild(self, index: _Index, number: str) -> bool:
         """Rebuild one index; returns whether to go on with the next."""
@@ -128,11 +162,15 @@ class _Turn:
         self.session.leave_statement()
         try:
             self.session.clean(sql.SQL("select 1").format())
-            for index in self._indexes():
-                if index.state == "leftover":
-                    self.session.clean(self._drop_statement(index))
-        except psycopg.Error as error:
-            self.row.warn(f"left behind by the cancelled statement: {said(error)}")
+            left = [index for index in self._indexes() if index.state == "leftover"]
+        except (psycopg.Error, Refused):
+            return
+        for index in left:
+            try:
+                self.session.clean(self._drop_statement(index))
+            except (psycopg.Error, Refused) as error:
+                reason = said(error) if isinstance(error, psycopg.Error) else error
+                self.row.warn(f"left behind: {index.name}, invalid: {reason}")
 
 
 def _sum(indexes: list[_Index]) -> int | None:

@@ -12,6 +12,7 @@ from pycortex._maintenance import ANALYZE, REINDEX, maintain
 from pycortex.errors import JobFailed
 from tests.corpus.indexes import files, invalid, invalidate
 from tests.corpus.rows import Progress
+from tests.sql.logins import login
 from tests.waiting import wait_until_blocked
 
 SLOW = """
@@ -365,3 +366,67 @@ def test_brings_what_the_server_warns_of_into_the_result(own):
 
     assert (row["outcome"], row["warnings"]) == ("done", ["seven!"])
     assert (analyzed["outcome"], "seven!" in analyzed["warnings"]) == ("done", True)
+
+
+@pytest.fixture
+def owner(own, connect, server):
+    """The session of an ordinary role that owns public.t, which has a TOAST table."""
+    with login(server, own.info.dbname, "cortex_runner") as url:
+        conn = connect(url, autocommit=True)
+        own.execute(f"alter table public.t owner to {conn.info.user}")
+        yield conn
+        conn.close()
+
+
+def toast_of(conn) -> str:
+    [name] = conn.execute(
+        "select indexrelid::regclass::text from pg_index where indrelid ="
+        " (select reltoastrelid from pg_class where oid = 'public.t'::regclass)"
+    ).fetchone()
+    return name
+
+
+def test_reaches_toast_for_an_owner_who_is_no_superuser(own, owner):
+    toast = toast_of(own)
+    invalidate(own, "public.t_b")
+    before = files(own, "public.t_pkey", "public.t_b", toast)
+
+    row = reindex(owner)
+
+    assert (row["outcome"], row["warnings"]) == ("done", ["public.t_b was invalid"])
+    assert set(row["rebuilt"]) == {"public.t_pkey", "public.t_b", toast}
+    assert not set(before) & set(files(own, "public.t_pkey", "public.t_b", toast))
+    assert invalid(own) == []
+
+
+def test_goes_index_by_index_for_an_owner_who_may_use_toast(own, owner):
+    own.execute(f"grant usage on schema pg_toast to {owner.info.user}")
+    try:
+        progress = Progress(owner, {"tables": ["public.t"]})
+        row = maintain(progress, REINDEX)["tables"][0]
+    finally:
+        own.execute(f"revoke usage on schema pg_toast from {owner.info.user}")
+
+    assert len(row["rebuilt"]) == 3
+
+
+def test_cleans_up_what_an_owner_may_and_names_the_rest(own, owner, connect):
+    blocker = connect()
+    blocker.execute("select from public.t")
+
+    reason, _ = fails(owner, lock_timeout="100ms")
+
+    blocker.rollback()
+    assert "lock_timeout of 100ms" in reason
+    assert "left behind: " in reason
+    row = reindex(owner)
+    assert row["outcome"] == "done"
+    assert [name for name in invalid(own) if not name.startswith("pg_toast.")] == []
+    assert all(name.startswith("public.") for name in row["dropped"])
+
+
+def test_fails_for_whoever_does_not_own_the_table(own, owner):
+    reason, result = fails(owner, "public.u", "public.t")
+
+    assert "public.u" in reason
+    assert result["reindexed"] == ["public.t"]
