@@ -6,7 +6,8 @@
 --
 -- The planner is held to that: its numbers are of no use right after a load, and a sort or a hash of all
 -- messages spills. What is counted in the end is one row per name, which hashes well; "fixed" has no hash,
--- so that only the second grouping can be hashed. The names sort by collation "C", which is quicker and tells
+-- so that only the second grouping can be hashed. The order is asked for by itself, since PostgreSQL 18 does not
+-- sort within a task for grouping sets. The names sort by collation "C", which is quicker and tells
 -- the same names apart.
 --
 -- Called by   corpus.populate_scope, corpus.count_range
@@ -53,7 +54,7 @@ begin
                 l.task_id,
                 l.category collate "C" as category,
                 l.what collate "C" as what,
-                B'0' as fixed
+                (l.task_id < 0)::integer::bit(1) as fixed
             from corpus.tasks as t
             join %s as l on l.task_id = t.id
             where t.corpus_id = $1
@@ -61,6 +62,7 @@ begin
                 and t.status between $3 and $4
                 and t.id between $5 and $6
                 and l.task_id between $5 and $6
+            order by l.task_id, l.category collate "C", l.what collate "C", fixed
         ),
         per_task as (
             select

@@ -316,7 +316,7 @@ def test_sorts_within_a_task_whatever_the_statistics_say(connect, analyzed, spre
     conn.execute(POPULATE, scope.slice("warning"))
 
     [plan] = [plan for plan in plans if "with message as" in plan]
-    assert "Incremental Sort" in plan
+    assert "Incremental Sort" in plan, plan
     assert "Presorted Key: l.task_id" in plan
     assert ("Merge Join" if spread == 1 else "Nested Loop") in plan
     assert sorted(cached(conn, scope, "warning")) == sorted(plain(conn, scope, "warning"))
