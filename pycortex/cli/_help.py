@@ -19,7 +19,7 @@ ARGUMENTS = {
     "name": "The name of the schedule.",
     "procedure": "The body: schema.name, or schema.name(uuid).",
     "shell": "Which shell the script is for.",
-    "psql_arguments": "Passed on to psql.",
+    "arguments": "Passed on to psql as they are.",
 }
 """By the name of the argument; it means the same everywhere."""
 
@@ -46,6 +46,7 @@ EXITS: dict[str, dict[int, str]] = {
         1: "one failed, was interrupted or cancelled, or is gone; or the time is over",
     },
     "watch": {0: "they are over, however they ended; or nothing is active"},
+    "embedded psql": {1: "as psql says"},
     "doctor": {0: "nothing is wrong; there may be warnings", 1: "something is wrong"},
     "demo": {1: "something that it claims turned out not to hold"},
     "worker": {

@@ -76,6 +76,9 @@ def list_(
     Filters go together: a job is shown when it passes all of them, and one that is repeated when
     any of its values fits. Whatever only looks alive is closed first, so that the list is true.
 
+    Kinds, statuses and times are found at once among millions of jobs. An actor or a scope alone
+    is looked for from the newest job on; a kind or --since beside it makes that short.
+
     Where there may be more than --limit shows, the next page's --after is said on standard error.
     A cursor is the created_at and the uuid of the last job, as --json prints them, with a slash
     between. Pages neither repeat nor skip a job, whatever is spawned or purged meanwhile.
