@@ -65,11 +65,11 @@ def run(name: str, scale: Scale, sheet: Sheet) -> None:
         found = json.loads(text)
     except ValueError:
         raise RuntimeError(f"ended with {done.returncode}: {done.stderr.strip()[-800:]}") from None
-    take(name, found, sheet)
+    take(name, found, sheet, judged=scale.name == "full")
 
 
-def take(name: str, found: Mapping[str, Any], sheet: Sheet) -> None:
-    """Turn what one of them calls its figures into ours."""
+def take(name: str, found: Mapping[str, Any], sheet: Sheet, *, judged: bool) -> None:
+    """Turn what one of them calls its figures into ours; *judged* if the sizes are big enough."""
     known = {wanted.key for wanted in WANTED[name]}
     about = ", ".join(
         f"{word} {found[word]:,}" for word in ("tasks", "logs", "messages") if word in found
@@ -83,7 +83,7 @@ def take(name: str, found: Mapping[str, Any], sheet: Sheet) -> None:
             if not (isinstance(value, Mapping) and "ratio" in value):
                 continue
             sheet.add(Wanted(key, f"plain statement / {label}" if name == "report" else label))
-        sheet.values(key, values, parts=parts, note=about)
+        sheet.values(key, values, parts=parts, note=about, judged=judged)
 
 
 def numbers(value: Any) -> tuple[list[float], dict[str, list[float]]]:

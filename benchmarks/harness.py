@@ -76,19 +76,23 @@ class Figure:
         parts: The two things whose ratio it is, or whatever explains it, with their unit in the
             name; absolute numbers, which say something about this machine at this moment only.
         note: What else to know; the reason if it was not measured.
+        judged: Whether the sizes of this run are those that the target is about.
     """
 
     wanted: Wanted
     spread: Spread | None = None
     parts: Mapping[str, Spread] = field(default_factory=dict)
     note: str = ""
+    judged: bool = True
 
     @property
     def verdict(self) -> str:
-        """In one word or two: met, NOT MET, not measured; empty if there is no target."""
+        """In one word or two: met, NOT MET, not measured, too small; empty without a target."""
         if self.spread is None:
             return "not measured"
         met = self.wanted.met(self.spread.median)
+        if met is not None and not self.judged:
+            return "too small"
         return "" if met is None else "met" if met else "NOT MET"
 
     def as_json(self) -> dict[str, Any]:
@@ -134,11 +138,11 @@ class Sheet:
 
     def values(
         self, key: str, values: Sequence[float], *,
-        parts: Mapping[str, Sequence[float]] | None = None, note: str = "",
+        parts: Mapping[str, Sequence[float]] | None = None, note: str = "", judged: bool = True,
     ) -> None:  # fmt: skip
         """Note a figure that each round gave."""
         known = {name: Spread.of(part) for name, part in (parts or {}).items()}
-        self._found[key] = Figure(self._wanted[key], Spread.of(values), known, note)
+        self._found[key] = Figure(self._wanted[key], Spread.of(values), known, note, judged)
 
     def skip(self, reason: str, *keys: str) -> None:
         """Say why figures are missing; without keys, why all are that are not there yet."""

@@ -150,6 +150,8 @@ def cancels(bench: Bench, sheet: Sheet, url: str, conn: psycopg.Connection[Any])
         ) -> float:
             job = runner.spawn(body.__name__, body, isolation=isolation).uuid
             until(lambda: sql.find_job(conn, job).progress_current > 0)  # type: ignore[union-attr]
+            if body is asking:
+                until(lambda: asleep(conn))  # an earlier cancel finds no statement to end
             return ended(conn, job, hard=hard)
 
         found = rounds(

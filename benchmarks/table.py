@@ -44,7 +44,8 @@ def count(record: dict[str, Any]) -> str:
     )
     return (
         f"Targets: {sum(verdicts.values())}; met {verdicts['met']}, NOT MET {verdicts['NOT MET']},"
-        f" not measured {verdicts['not measured']}."
+        f" not measured {verdicts['not measured']},"
+        f" too small a run to tell {verdicts['too small']}."
     )
 
 

@@ -76,6 +76,14 @@ def test_what_is_wanted_and_not_measured_stays_in_the_table_with_the_reason():
     assert missing.note == "failed: on fire"
 
 
+def test_a_run_that_is_too_small_for_a_target_does_not_judge_it():
+    sheet = Sheet("t", [Wanted("a", "first", at_least=1), Wanted("b", "second")])
+    sheet.values("a", [0.5], judged=False)
+    sheet.values("b", [0.5], judged=False)
+
+    assert [figure.verdict for figure in sheet.figures] == ["too small", ""]
+
+
 def test_no_two_figures_have_one_key():
     with pytest.raises(ValueError, match="one key"):
         Sheet("t", [Wanted("a", "first"), Wanted("a", "second")])
@@ -99,7 +107,7 @@ def test_the_table_counts_the_targets_and_drops_none():
     assert "| fine | 2.00 x | ≥ 1 x | met |  |" in text
     assert "| slow | 3.00 [2.00-4.00] ms | ≤ 1 ms | NOT MET |  |" in text
     assert "| gone |  | ≥ 1 x | not measured | a / reason of two lines |" in text
-    assert "Targets: 3; met 1, NOT MET 1, not measured 1." in text
+    assert "Targets: 3; met 1, NOT MET 1, not measured 1, too small a run to tell 0." in text
 
 
 def test_what_is_published_stands_between_the_marks_and_says_why_a_figure_is_missing():
