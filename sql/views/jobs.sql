@@ -1,4 +1,6 @@
 -- The read-only face of the jobs; every column is explained here, once.
+--
+-- Seconds by date_part, which gives a double at once: extract gives a numeric, at several times the cost.
 
 create or replace view cortex.jobs as
 select
@@ -21,11 +23,11 @@ select
     j.started_at,
     j.finished_at,
     greatest(
-        coalesce(extract(epoch from coalesce(j.finished_at, j.updated_at) - j.started_at), 0), 0
-    )::double precision as duration_seconds,
+        coalesce(date_part('epoch', coalesce(j.finished_at, j.updated_at) - j.started_at), 0), 0
+    ) as duration_seconds,
     greatest(
-        extract(epoch from cortex.clock() - j.updated_at), 0
-    )::double precision as seconds_since_update,
+        date_part('epoch', cortex.clock() - j.updated_at), 0
+    ) as seconds_since_update,
     j.attempt,
     j.priority,
     j.run_at,
