@@ -14,7 +14,7 @@ from pycortex.cli._table import Column
 from pycortex.cli._types import UuidRange
 from pycortex.models import Job, JobStatus
 
-__all__ = ["JOB_COLUMNS", "active", "by_uuid", "find", "job_row", "percent", "progress", "span"]
+__all__ = ["JOB_COLUMNS", "by_uuid", "find", "job_row", "percent", "progress", "span"]
 
 FIELDS = [field.name for field in dataclasses.fields(Job)]
 
@@ -58,16 +58,6 @@ def by_uuid(conn: Connection[Any], uuids: Iterable[UUID]) -> list[Job]:
     wanted = list(dict.fromkeys(uuids))
     found = {job.uuid: job for job in _read(conn, "uuid = any(%s)", [wanted])}
     return [found[uuid] for uuid in wanted if uuid in found]
-
-
-def active(conn: Connection[Any], kind: str | None, *, limit: int) -> list[Job]:
-    """Read the active jobs, those of *kind* if one is given, oldest first."""
-    return _read(
-        conn,
-        "status in ('queued', 'running') and (%s::text is null or kind = %s)"
-        " order by created_at, uuid limit %s",
-        [kind, kind, limit],
-    )
 
 
 def _read(conn: Connection[Any], condition: str, values: Sequence[Any]) -> list[Job]:

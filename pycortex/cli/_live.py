@@ -57,18 +57,22 @@ class Source:
         self._came = False
 
     def __enter__(self) -> "Source":
-        self._conn = psycopg.connect(self._conninfo, autocommit=True)
+        self._conn = self._connect()
         return self
 
     def __exit__(self, *exc: object) -> None:
         if self._conn is not None:
             self._conn.close()
 
+    def _connect(self) -> psycopg.Connection[Any]:
+        # Nothing prepared: a pooler may give the next query another session.
+        return psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+
     def read(self) -> Picture | None:
         """Return the jobs as they are; None while the database is away, or doesn't answer."""
         try:
             if self._conn is None or self._conn.closed:
-                self._conn = psycopg.connect(self._conninfo, autocommit=True)
+                self._conn = self._connect()
             found = self._read(self._conn)
         except (psycopg.OperationalError, psycopg.InterfaceError):
             if not self._came and self._conn is not None and not self._conn.closed:

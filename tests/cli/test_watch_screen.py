@@ -14,6 +14,7 @@ from pycortex.cli._live import TICK
 from pycortex.cli._picture import Watcher
 from pycortex.install import install
 from tests.factories import Factory
+from tests.faults.test_pgbouncer import Bouncer
 from tests.servers import LocalServer
 from tests.waiting import wait_until
 
@@ -326,6 +327,22 @@ def test_outlives_the_end_of_its_session_and_of_its_statement(pycortex, committe
 
         assert "at it" in shown.text
         assert "out of reach" not in shown.text
+
+
+def test_works_through_a_pooler(pycortex, committed, database, tmp_path):
+    """H06: the next query may find itself in another session."""
+    committed.make_job("running", message="at it")
+    bouncer = Bouncer(database, tmp_path)
+    try:
+        with pycortex.on_screen("watch", env={"PYCORTEX_DATABASE_URL": bouncer.url}) as shown:
+            shown.wait_for(lambda: shown.raw.count(b"\x1b[H") > 12)
+            assert "at it" in shown.text
+            assert "out of reach" not in shown.text
+            shown.type("\x03")
+            assert shown.end() == 130
+    finally:
+        bouncer.process.kill()
+        bouncer.process.wait()
 
 
 def test_asks_a_query_a_picture_and_now_and_then_another(pycortex):
