@@ -88,7 +88,7 @@ def commands(group: click.Group, context: click.Context) -> Iterator[click.Conte
 
 def page() -> str:
     """The whole of it."""
-    root = click.Context(main, info_name="pycortex", terminal_width=88)
+    root = click.Context(main, info_name="pycortex", terminal_width=88, **main.context_settings)
     parts = [INTRODUCTION, f"## pycortex\n\n```text\n{main.get_help(root)}\n```\n"]
     for context in commands(main, root):
         text = context.command.get_help(context)

@@ -104,7 +104,7 @@ def status(app: App, as_json: bool) -> None:
 @embedded.command("path", cls=Command, example="pycortex embedded path")
 @pass_app
 def path(app: App) -> None:
-    """Print the folder in which the server lives, whether it is there or not."""
+    """Print the folder in which the server lives, or would live."""
     out(str(_server(app).folder))
 
 

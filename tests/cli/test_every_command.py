@@ -224,7 +224,7 @@ def test_examples_run(sweep, hostile):
 
 def test_help_says_all_that_a_manual_page_says():
     for path, command in leaves().items():
-        context = click.Context(main, info_name="pycortex")
+        context = click.Context(main, info_name="pycortex", **main.context_settings)
         for name in path.split():
             group = context.command
             assert isinstance(group, click.Group)
