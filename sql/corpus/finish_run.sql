@@ -4,7 +4,8 @@
 --
 -- Called by   the bodies of kind populate_report, corpus.count_now
 -- Returns     rows of the slice
--- Raises      55000 the run is not counting any more
+-- Raises      55000 the run is not counting any more, 40001 in repeatable read and serializable when the slice
+--             was populated meanwhile
 -- Locks       the slice, until commit
 
 create or replace function corpus.finish_run(run integer)
@@ -87,6 +88,11 @@ begin
         cluster => v_run.cluster
     );
     return v_rows;
+exception
+    when unique_violation then
+        raise exception 'slice % % % was populated meanwhile',
+            v_run.corpus_id, v_run.service_id, v_run.severity
+            using errcode = '40001', hint = 'Try the whole transaction again.';
 end;
 $$;
 

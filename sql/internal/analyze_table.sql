@@ -20,7 +20,8 @@ as $$
 declare
     v_began constant pg_catalog.timestamptz := clock_timestamp();
     v_oid pg_catalog.oid;
-    v_name pg_catalog.text;
+    v_schema pg_catalog.name;
+    v_name pg_catalog.name;
     v_relkind pg_catalog.text;
     v_outcome pg_catalog.text := 'failed';
     v_reason pg_catalog.text;
@@ -31,9 +32,10 @@ begin
     begin
         select
             c.oid,
-            format('%I.%I', n.nspname, c.relname),
+            n.nspname,
+            c.relname,
             c.relkind
-        into v_oid, v_name, v_relkind
+        into v_oid, v_schema, v_name, v_relkind
         from pg_catalog.pg_class as c
         join pg_catalog.pg_namespace as n on n.oid = c.relnamespace
         where array[n.nspname::pg_catalog.text, c.relname::pg_catalog.text] = parse_ident(analyze_table.name);
@@ -76,8 +78,8 @@ begin
         else
             begin
                 perform set_config('lock_timeout', analyze_table.lock_timeout, true);
-                -- Dynamic: the table is data; its name was quoted by format.
-                execute 'analyze ' || v_name;
+                -- Dynamic: the table is data.
+                execute format('analyze %I.%I', v_schema, v_name);
                 v_outcome := 'done';
             exception
                 when lock_not_available then

@@ -14,7 +14,7 @@ immutable
 set search_path = ''
 as $$
 declare
-    v_limits pg_catalog.jsonb := '{}';
+    v_limits pg_catalog.jsonb := '{}'::pg_catalog.jsonb;
     v_name pg_catalog.text;
     v_value interval;
     v_milliseconds numeric;

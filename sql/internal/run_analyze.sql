@@ -22,10 +22,10 @@ declare
     v_done bigint := 0;
     v_since pg_catalog.timestamptz;
     v_message pg_catalog.text;
-    v_verdict cortex.verdict := 'continue';
+    v_verdict cortex.verdict := 'continue'::cortex.verdict;
     v_row pg_catalog.jsonb;
-    v_rows pg_catalog.jsonb[] := '{}';
-    v_warnings pg_catalog.jsonb := '[]';
+    v_rows pg_catalog.jsonb[] := '{}'::pg_catalog.jsonb[];
+    v_warnings pg_catalog.jsonb := '[]'::pg_catalog.jsonb;
     v_result pg_catalog.jsonb;
     v_failed pg_catalog.text[];
     v_good pg_catalog.text[];

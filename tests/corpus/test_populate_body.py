@@ -142,6 +142,24 @@ def test_an_unfinished_count_published_after_a_change_is_stale(own, scope):
     assert pycortex.sql.slice_is_stale(own, *scope.slice("warning")) is True
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_run_that_was_finished_since_the_snapshot_is_to_be_tried_again(
+    own, connect, scope, keeps
+):
+    run = pycortex.sql.begin_run(own, *scope.slice("warning"), keeps=keeps)
+    count = pycortex.sql.keep_range if keeps else pycortex.sql.count_range
+    count(own, run.run, run.first_task, run.last_task)
+    late = connect()
+    late.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    late.execute("select count(*) from corpus.run")
+    pycortex.sql.finish_run(own, run.run)
+
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        pycortex.sql.finish_run(late, run.run)
+
+    assert is_exact(own, scope)
+
+
 def test_a_change_that_was_begun_before_the_count_and_committed_after_it_is_seen(own, connect):
     """No slice is watched yet when the change is made."""
     scope, other = make_scope(own), connect()

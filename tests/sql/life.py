@@ -41,6 +41,8 @@ def live(conn: psycopg.Connection[Any], kind: str = "life", text: str = "") -> N
     assert ask("pg_typeof(cortex.db_now())::text") == "timestamp with time zone"
     assert ask("count(*) from cortex.list_recent()") == 5
     assert ask("count(*) from cortex.list_recent(active_only => true, max_rows => 9)") == 2
+    assert ask("count(*) from cortex.list_jobs(kinds => array[%(kind)s])") == 5
+    assert ask("queued from cortex.overview(%(kind)s)") == 2
     assert ask("cortex.count_recent_with_status('succeeded', 1)") == 2
     assert ask("sum(jobs)::int from cortex.status_counts(1)") == 5
     assert "cortex_jobs_active" in ask("cortex.metrics()")
@@ -50,6 +52,7 @@ def live(conn: psycopg.Connection[Any], kind: str = "life", text: str = "") -> N
     assert ask("ran from cortex.maintain()") is True
     assert ask("cortex.interrupt_orphans(runner => %(runner)s)", runner=runner) == 0
     assert ask("cortex.interrupt_orphans()") == 2
+    assert ask("count(*) from cortex.purge_plan(older_than => '1 hour')") == 0
     assert ask("cortex.purge_jobs(older_than => '1 hour', batch_size => 10)") == 0
     for call in (
         "cortex.schedule_maintenance()",
@@ -129,5 +132,6 @@ def _live_through_reports(ask: Any) -> None:
     assert ask("corpus.invalidate_all()") == 0
     assert ask("created from cortex.spawn_report_refresh(%(text)s)") is True
     assert ask("created from cortex.spawn_reindex(%(text)s)") is True
+    assert ask("count(*) from cortex.maintenance_plan('reindex', array['corpus.tasks'])") == 1
     tables = "array['corpus.tasks', 'pg_catalog.pg_class']"
     assert ask(f"created from cortex.spawn_analyze(%(text)s, {tables})") is True
