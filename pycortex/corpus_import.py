@@ -144,7 +144,7 @@ class _Store:
                     for entry, document in zip(entries, documents, strict=True)
                 )
                 copy_messages(self.conn, severity, rows)
-            # Last, since it waits for a report that is being counted.
+            # Last: it holds the slices of this corpus until the commit, and that comes soon.
             sql.invalidate_scope(self.conn, self.corpus_id, self.service_id)
 
         self.documents += len(entries)
