@@ -1,4 +1,5 @@
--- Note that anything may have changed for reports of a severity; once in a transaction.
+-- Note that anything may have changed for reports of a severity; once in a transaction, and once more after a
+-- count in the same transaction, which has seen the first.
 --
 -- Called by   the triggers, where no slice of that severity has been counted, or a table was emptied
 -- Locks       nothing that another session could want
@@ -20,6 +21,20 @@ begin
             and c.txid = pg_current_xact_id()
             and c.task_id is null
             and c.corpus_id is null
+            and not exists (
+                select
+                from corpus.slice as s
+                where s.severity = c.severity
+                    and s.seen_by = c.txid
+                    and s.seen_upto >= c.id
+            )
+            and not exists (
+                select
+                from corpus.run as r
+                where r.severity = c.severity
+                    and r.seen_by = c.txid
+                    and r.seen_upto >= c.id
+            )
     );
 end;
 $$;

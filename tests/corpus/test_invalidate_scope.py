@@ -80,3 +80,26 @@ def test_makes_a_later_populate_wait_for_the_change(connect):
     populate.commit()
 
     assert cached(watcher, scope, "warning")[0] == ("total", None, None, 1, 1)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_change_is_noted_again_after_a_count_in_the_same_transaction(connect, keeps):
+    conn = connect(autocommit=True)
+    scope = make_scope(conn)
+    task = make_task(conn, scope, -4)
+
+    with conn.transaction():
+        conn.execute("truncate corpus.log_fatals")
+        conn.execute(
+            "insert into corpus.log_fatals (task_id, category, what) values (%s, 'c', 'w')", [task]
+        )
+        run = pycortex.sql.begin_run(conn, *scope.slice("fatal"), keeps=keeps)
+        count = pycortex.sql.keep_range if keeps else pycortex.sql.count_range
+        count(conn, run.run, run.first_task, run.last_task)
+        pycortex.sql.finish_run(conn, run.run)
+        assert pycortex.sql.slice_is_stale(conn, *scope.slice("fatal")) is False
+        conn.execute("truncate corpus.log_fatals")
+
+    assert pycortex.sql.slice_is_stale(conn, *scope.slice("fatal")) is True
+    conn.execute(POPULATE, scope.slice("fatal"))
+    assert [row[3:] for row in cached(conn, scope, "fatal")] == [(0, 0)]
