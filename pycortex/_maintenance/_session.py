@@ -18,7 +18,7 @@ from pycortex._maintenance._row import Notice
 from pycortex.errors import JobFailed
 from pycortex.progress import JobProgress
 
-__all__ = ["Refused", "Session", "said", "session"]
+__all__ = ["Limit", "Refused", "Session", "said", "session"]
 
 LOCK_TIMEOUT = "60s"
 """How long each wait for a lock may take, unless params say otherwise."""

@@ -181,12 +181,13 @@ def test_imports_no_more_than_its_body_needs(run):
 
 
 def test_is_set_up_as_its_runner_was(run):
+    import multiprocessing
     import sys
 
     found = run(bodies.look_around).result
 
     assert found["argv"] == sys.argv
-    assert found["method"] is None
+    assert found["method"] == multiprocessing.get_start_method(allow_none=True)
     assert "default_int_handler" in found["sigint"]
 
 

@@ -2,7 +2,11 @@
 
 from tests.sql.life import live
 
-TRANSACTIONS_OF_THEIR_OWN = [("cortex.run_analyze(uuid)",), ("cortex.work(integer)",)]
+TRANSACTIONS_OF_THEIR_OWN = [
+    ("cortex.run_analyze(uuid)",),
+    ("cortex.run_populate_report(uuid)",),
+    ("cortex.work(integer)",),
+]
 """They run whole jobs, with a transaction for each."""
 
 
