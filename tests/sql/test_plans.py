@@ -269,3 +269,23 @@ def test_a_claim_does_not_pass_what_waits_of_other_kinds(conn):
         assert [row["kind"] for row in found] == ["behind"] * 3
 
     assert value(conn, read) - before < 1000
+
+
+def test_a_claim_reads_what_it_takes_of_a_burst(conn):
+    """However much waits, where nothing did when the statistics were taken."""
+    conn.execute("truncate cortex.job cascade")
+    conn.execute(
+        "insert into cortex.job (kind, status, started_at, finished_at)"
+        " select 'burst', 'succeeded', now(), now() from generate_series(1, 5000)"
+    )
+    conn.execute("analyze cortex.job")
+    conn.execute("insert into cortex.job (kind) select 'burst' from generate_series(1, 5000)")
+    runner = value(conn, f"select {RUNNER}::text")
+    read = "select pg_stat_get_xact_tuples_returned('cortex.job_ready_idx'::regclass)"
+    before = value(conn, read)
+
+    for _ in range(10):
+        found = rows(conn, "select kind from cortex.claim_jobs(%s, %s, 3)", [runner, ["burst"]])
+        assert [row["kind"] for row in found] == ["burst"] * 3
+
+    assert value(conn, read) - before < 1000
