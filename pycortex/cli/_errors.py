@@ -1,6 +1,7 @@
 """What went wrong, in one sentence and a hint, and the exit code that goes with it."""
 
 import re
+import sys
 from dataclasses import dataclass
 
 import psycopg
@@ -49,6 +50,13 @@ def explain(error: BaseException) -> Report:
         case EmbeddedError():
             return Report(UNREACHABLE, str(error), error.hint)
         case UnicodeEncodeError() | UnfitTextError():
+            known = sys.getfilesystemencoding()
+            if known != "utf-8":
+                return Report(
+                    USAGE,
+                    f"an argument is no text in {known}, which is all that this locale knows",
+                    "set LC_ALL=C.UTF-8 or PYTHONUTF8=1",
+                )
             return Report(USAGE, "an argument holds bytes that are no text in UTF-8")
         case psycopg.Error():
             return _of_database(error)

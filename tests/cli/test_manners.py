@@ -239,6 +239,26 @@ def test_survives_a_console_that_can_not_show_everything(pycortex, committed, co
         assert b"?" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("argument", "environment", "sign"),
+    [
+        (
+            "büro".encode(),
+            {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+            "PYTHONUTF8",
+        ),
+        ("büro".encode("latin-1"), {"LC_ALL": "C.UTF-8"}, "UTF-8"),
+    ],
+)
+def test_says_in_which_encoding_an_argument_is_no_text(pycortex, argument, environment, sign):
+    """N07"""
+    result = pycortex("spawn", argument, env=environment)
+
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert sign in result.stderr
+
+
 @pytest.mark.parametrize("command", ["list", "counts", "doctor"])
 def test_colours_only_a_terminal_that_wants_them(pycortex, committed, command):
     """N06"""
