@@ -59,6 +59,16 @@ comment on column corpus.slice.cluster is
 comment on column corpus.slice.stale is
 'Whether it is known to be older than the data, whatever the changes say.';
 
+create table corpus.cleared (
+    severity text primary key,
+    txid xid8 not null
+);
+
+comment on table corpus.cleared is
+'Up to where the changes of a severity are cleared away, in terms of transactions. Private.';
+comment on column corpus.cleared.txid is
+'Changes of earlier transactions are gone: a count that has not seen all of those knows not what it missed.';
+
 create table corpus.run (
     id integer generated always as identity primary key,
     corpus_id integer not null,

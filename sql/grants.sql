@@ -115,7 +115,7 @@ begin
         execute format('grant usage on schema corpus to %I', v_role);
         execute format('grant select on all tables in schema corpus to %I', v_role);
         execute format(
-            'revoke all on corpus.change, corpus.grain_name, corpus.kept_count, corpus.kept_task, '
+            'revoke all on corpus.change, corpus.cleared, corpus.grain_name, corpus.kept_count, corpus.kept_task, '
             'corpus.part, corpus.run, corpus.slice from %I',
             v_role
         );

@@ -597,6 +597,7 @@ CREATE FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer DE
     SET search_path TO ''
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
     SET jit TO 'off'
     AS $$ … $$;
 
@@ -1360,6 +1361,15 @@ ALTER TABLE corpus.change ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE corpus.cleared (
+    severity text NOT NULL,
+    txid xid8 NOT NULL
+);
+
+COMMENT ON TABLE corpus.cleared IS 'Up to where the changes of a severity are cleared away, in terms of transactions. Private.';
+
+COMMENT ON COLUMN corpus.cleared.txid IS 'Changes of earlier transactions are gone: a count that has not seen all of those knows not what it missed.';
+
 CREATE TABLE corpus.corpora (
     id integer NOT NULL,
     name text NOT NULL,
@@ -2069,6 +2079,9 @@ CREATE TABLE cortex.yoyo_lock (
 );
 
 COMMENT ON TABLE cortex.yoyo_lock IS 'Lock row of yoyo-migrations. Stays empty: an installation holds a transaction-level advisory lock.';
+
+ALTER TABLE ONLY corpus.cleared
+    ADD CONSTRAINT cleared_pkey PRIMARY KEY (severity);
 
 ALTER TABLE ONLY corpus.corpora
     ADD CONSTRAINT corpora_name_key UNIQUE (name);
@@ -2890,6 +2903,9 @@ GRANT ALL ON PROCEDURE cortex.work(IN max_jobs integer) TO cortex_admin;
 
 GRANT MAINTAIN ON TABLE corpus.change TO cortex_runner;
 GRANT MAINTAIN ON TABLE corpus.change TO cortex_admin;
+
+GRANT MAINTAIN ON TABLE corpus.cleared TO cortex_runner;
+GRANT MAINTAIN ON TABLE corpus.cleared TO cortex_admin;
 
 GRANT SELECT ON TABLE corpus.corpora TO cortex_reader;
 GRANT SELECT ON TABLE corpus.corpora TO cortex_producer;

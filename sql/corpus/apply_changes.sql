@@ -64,6 +64,13 @@ begin
 
     if v_changed is null
         or v_run.cluster is distinct from v_seen.cluster
+        or exists (
+            select
+            from corpus.cleared as c
+            where c.severity = v_run.severity
+                and c.txid > pg_snapshot_xmin(v_run.seen)
+                and c.txid < pg_snapshot_xmax(pg_current_snapshot())
+        )
         or cardinality(v_changed) > greatest(1000, v_run.tasks / 2)
     then
         update corpus.run as r
@@ -95,7 +102,13 @@ begin
                 select
                     f.category,
                     f.what
-                from fresh as f
+                from (
+                    select
+                        f.category,
+                        f.what
+                    from fresh as f
+                    group by f.category, f.what
+                ) as f
                 where not exists (
                     select
                     from corpus.grain_name as n
@@ -104,7 +117,6 @@ begin
                         and (n.what is null) = (f.what is null)
                         and coalesce(n.what, '') = coalesce(f.what, '')
                 )
-                group by f.category, f.what
                 order by f.category collate "C", f.what collate "C"
                 on conflict (
                     (category is null), (coalesce(category, '')), (what is null), (coalesce(what, ''))
@@ -112,10 +124,18 @@ begin
                 set category = excluded.category
                 returning id, category, what
             ),
-            name as (
-                select n.id, n.category, n.what from corpus.grain_name as n
-                union all
-                select n.id, n.category, n.what from new_name as n
+            -- A category goes by the number of one of its names, too.
+            name as materialized (
+                select
+                    n.id,
+                    n.category,
+                    n.what,
+                    min(n.id) over (partition by n.category) as category_id
+                from (
+                    select n.id, n.category, n.what from corpus.grain_name as n
+                    union all
+                    select n.id, n.category, n.what from new_name as n
+                ) as n
             ),
             old as materialized (
                 select
@@ -139,6 +159,7 @@ begin
                 select
                     f.task_id,
                     n.id as name,
+                    n.category_id,
                     f.messages
                 from fresh as f
                 join name as n
@@ -151,67 +172,58 @@ begin
                 select
                     o.task_id,
                     u.name,
+                    n.category_id,
                     coalesce(u.messages, 1) as messages
                 from old as o
                 cross join unnest(o.names, o.messages) as u (name, messages)
+                join name as n on n.id = u.name
             ),
             -- What is as it was cancels out here, before names are looked at.
             difference as materialized (
                 select
-                    b.task_id,
-                    n.category,
-                    n.what,
-                    b.tasks,
-                    b.messages
+                    s.task_id,
+                    s.name,
+                    s.category_id,
+                    sum(s.sign) as tasks,
+                    sum(s.sign * s.messages) as messages
                 from (
-                    select
-                        s.task_id,
-                        s.name,
-                        sum(s.sign) as tasks,
-                        sum(s.sign * s.messages) as messages
-                    from (
-                        select 1 as sign, w.task_id, w.name, w.messages from now as w
-                        union all
-                        select -1, b.task_id, b.name, b.messages from before as b
-                    ) as s
-                    group by s.task_id, s.name
-                    having sum(s.sign) <> 0 or sum(s.sign * s.messages) <> 0
-                ) as b
-                join name as n on n.id = b.name
+                    select 1 as sign, w.task_id, w.name, w.category_id, w.messages from now as w
+                    union all
+                    select -1, b.task_id, b.name, b.category_id, b.messages from before as b
+                ) as s
+                group by s.task_id, s.name, s.category_id
+                having sum(s.sign) <> 0 or sum(s.sign * s.messages) <> 0
             ),
             touched as materialized (
                 select
                     d.task_id,
-                    d.category,
+                    d.category_id,
                     sum(d.messages) as messages
                 from difference as d
-                group by d.task_id, d.category
+                group by d.task_id, d.category_id
             ),
             has as (
                 select
-                    t.category,
+                    t.category_id,
                     1 as sign
                 from touched as t
-                join (
-                    select f.task_id, f.category from fresh as f group by f.task_id, f.category
-                ) as f
-                    on f.task_id = t.task_id
-                    and (f.category is null) = (t.category is null)
-                    and coalesce(f.category, '') = coalesce(t.category, '')
+                where exists (
+                    select
+                    from now as w
+                    where w.task_id = t.task_id
+                        and w.category_id = t.category_id
+                )
                 union all
                 select
-                    t.category,
+                    t.category_id,
                     -1
                 from touched as t
-                join (
-                    select b.task_id, n.category
+                where exists (
+                    select
                     from before as b
-                    join corpus.grain_name as n on n.id = b.name
-                    group by b.task_id, n.category
-                ) as b
-                    on b.task_id = t.task_id
-                    and (b.category is null) = (t.category is null)
-                    and coalesce(b.category, '') = coalesce(t.category, '')
+                    where b.task_id = t.task_id
+                        and b.category_id = t.category_id
+                )
             ),
             kept as (
                 insert into corpus.kept_task as k (run, task_id, names, messages)
@@ -239,17 +251,31 @@ begin
                     and k.task_id = g.task_id
             ),
             delta as (
-                select 'what'::corpus.grain as grain, d.category, d.what, sum(d.tasks) as tasks, sum(d.messages) as messages
-                from difference as d
-                group by d.category, d.what
-                union all
-                select 'category', s.category, null, sum(s.tasks), sum(s.messages)
+                select 'what'::corpus.grain as grain, n.category, n.what, d.tasks, d.messages
                 from (
-                    select t.category, 0 as tasks, t.messages from touched as t
-                    union all
-                    select h.category, h.sign, 0 from has as h
-                ) as s
-                group by s.category
+                    select
+                        d.name,
+                        sum(d.tasks) as tasks,
+                        sum(d.messages) as messages
+                    from difference as d
+                    group by d.name
+                ) as d
+                join name as n on n.id = d.name
+                union all
+                select 'category', n.category, null, d.tasks, d.messages
+                from (
+                    select
+                        s.category_id,
+                        sum(s.tasks) as tasks,
+                        sum(s.messages) as messages
+                    from (
+                        select t.category_id, 0 as tasks, t.messages from touched as t
+                        union all
+                        select h.category_id, h.sign, 0 from has as h
+                    ) as s
+                    group by s.category_id
+                ) as d
+                join name as n on n.id = d.category_id
                 union all
                 select
                     'total',

@@ -38,6 +38,13 @@ begin
         or v_slice.cluster is distinct from (select s.system_identifier from pg_control_system() as s)
         or exists (
             select
+            from corpus.cleared as c
+            where c.severity = v_slice.severity
+                and c.txid > pg_snapshot_xmin(v_slice.seen)
+                and c.txid < pg_snapshot_xmax(pg_current_snapshot())
+        )
+        or exists (
+            select
             from corpus.change as c
             where c.severity = v_slice.severity
                 and c.txid >= pg_snapshot_xmin(v_slice.seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -13,6 +14,7 @@ import pycortex.sql
 from pycortex import JobCancelled, _populate
 from tests.corpus.rows import Progress, Scope, cached, make_scope, make_task
 from tests.corpus.test_populate_scope import plain
+from tests.waiting import wait_until
 
 Conn = psycopg.Connection[Any]
 
@@ -347,3 +349,65 @@ def test_a_deleted_corpus_leaves_nothing_of_its_counts(own):
         "report_grain_cache",
     ):
         assert own.execute(f"select count(*) from corpus.{table}").fetchone() == (0,), table
+
+
+def test_the_upkeep_clears_away_what_counts_in_place_leave(own):
+    scope = make_scope(own)
+    task = make_task(own, scope, -2, [("warning", "c", "w")])
+    for _ in range(3):
+        own.execute("insert into corpus.log_warnings (task_id, category) values (%s, 'c')", [task])
+        pycortex.sql.count_now(own, *scope.slice("warning"), budget=timedelta(days=1))
+
+    def is_clear() -> bool:
+        own.execute("update cortex.upkeep set last_run_at = null")
+        own.execute("select cortex.maintain()")
+        return own.execute(
+            "select not exists (select from corpus.change) and not exists (select from corpus.run)"
+        ).fetchone()[0]
+
+    wait_until(is_clear, what="what counts left is cleared away")
+    assert pycortex.sql.slice_is_stale(own, *scope.slice("warning")) is False
+
+
+@pytest.mark.parametrize("counting", [True, False])
+def test_gives_up_what_nobody_counts_any_more_before_its_changes_fill_the_disk(own, counting):
+    scope = sparse(own)
+    work(own, scope)
+    other = sparse(own)
+    own.execute(
+        "insert into corpus.change (severity, task_id) select 'warning', i"
+        " from generate_series(1000000, 2000000) as i"
+    )
+    if counting:
+        work(own, other)
+
+    for _ in range(3):
+        pycortex.sql.clear_runs(own, batch_size=2000000)
+
+    assert own.execute("select count(*) from corpus.change").fetchone() == (0,)
+    assert pycortex.sql.slice_is_stale(own, *scope.slice("warning")) is True
+    assert pycortex.sql.refresh_slice(own, *scope.slice("warning")) is None
+    if counting:
+        assert pycortex.sql.slice_is_stale(own, *other.slice("warning")) is False
+        assert pycortex.sql.refresh_slice(own, *other.slice("warning")) is not None
+    work(own, scope)
+    assert is_exact(own, scope)
+
+
+def test_a_change_that_is_cleared_away_before_a_count_is_committed_is_not_lost(own, connect):
+    change, count = connect(), connect()
+    scope = make_scope(own)
+    task = make_task(own, scope, -2, [("warning", "c", "w")])
+    own.execute("update corpus.slice set seen = null, stale = true")
+    change.execute("insert into corpus.log_warnings (task_id, category) values (%s, 'd')", [task])
+    pycortex.sql.populate_scope(count, *scope.slice("warning"))
+    change.commit()
+    pycortex.sql.clear_runs(own)
+
+    count.commit()
+
+    assert not is_exact(own, scope)
+    assert pycortex.sql.slice_is_stale(own, *scope.slice("warning")) is True
+    pycortex.sql.populate_scope(own, *scope.slice("warning"))
+    assert is_exact(own, scope)
+    assert pycortex.sql.slice_is_stale(own, *scope.slice("warning")) is False
