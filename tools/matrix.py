@@ -40,7 +40,19 @@ ELSEWHERE = {
     "tests/test_packaging.py": "builds packages, and installs on the server of the extra embedded",
     "tests/examples/test_compose.py": "runs in containers, on the server of their image",
     "tests/cli/test_embedded.py": "runs the server of the extra embedded, which has one version",
-    "tests/cli/test_demo.py": "runs on that server too",
+    "tests/cli/test_embedded_commands.py": "so does it",
+    "tests/cli/test_demo.py": "and so does it",
+    "tests/benchmarks": "measures; what is measured has tests of its own",
+    "tests/corpus/test_import_interrupted.py": "kills processes; what they ask of a version is in"
+    " tests/corpus/test_corpus_import.py",
+    "tests/cli/test_every_command.py": "is about terminals, streams and locales; what each command"
+    " asks of a version is in the other files of tests/cli",
+    "tests/cli/test_manners.py": "is about those too",
+    "tests/cli/test_output.py": "and so is it",
+    "tests/cli/test_watch_screen.py": "and so is it",
+    "tests/cli/test_completion.py": "and so is it",
+    "tests/cli/test_cli_reference.py": "and so is it",
+    "tests/cli/test_away.py": "is about a database that is not there",
 }
 """What doesn't run on the version in question, wherever it is started, and why."""
 
