@@ -1,9 +1,5 @@
 -- Clear away what dropped runs left, and changes that every slice has seen; one batch.
 --
--- A slice that nobody counts any more would hold all that ever changes. Beyond a million changes of a severity, or
--- as many as its kept tasks if those are more, what has seen the least of them is given up: the slice is stale then,
--- and is counted from the messages the next time.
---
 -- Called by   the bodies of the kinds populate_report and refresh_reports, as long as the batch is full;
 --             cortex.maintain, once a minute; whoever wants to
 -- Returns     rows deleted
@@ -18,7 +14,6 @@ security definer
 set search_path = ''
 as $$
 declare
-    v_most bigint;
     v_run integer;
     v_rows bigint;
     v_total bigint := 0;
@@ -123,53 +118,6 @@ begin
         );
         get diagnostics v_rows = row_count;
         v_total := v_total + v_rows;
-        -- What an open transaction holds would be held for a new count as well.
-        continue when v_rows >= clear_runs.batch_size
-            or v_seen >= pg_snapshot_xmin(pg_current_snapshot());
-
-        select greatest(1000000, sum(r.tasks))
-        into v_most
-        from corpus.run as r
-        where r.severity = v_severity
-            and r.state = 'kept';
-        -- A row takes 60 bytes and more: looking at the size is enough, mostly.
-        continue when pg_relation_size('corpus.change') < v_most * 50
-            or not exists (
-                select
-                from corpus.change as c
-                where c.severity = v_severity
-                offset v_most
-            );
-
-        -- A run that is under way is not given up, unless nobody can be at it any more.
-        update corpus.run as r
-        set state = 'dropped'
-        where r.id = any(
-            array(
-                select o.id
-                from corpus.run as o
-                where o.severity = v_severity
-                    and (
-                        o.state = 'kept'
-                        or (o.state = 'counting' and o.started_at < clock_timestamp() - interval '1 day')
-                    )
-                    and pg_snapshot_xmin(o.seen) <= v_seen
-                for update skip locked
-            )
-        );
-        update corpus.slice as s
-        set seen = null,
-            stale = true
-        where (s.corpus_id, s.service_id, s.severity) in (
-            select
-                o.corpus_id,
-                o.service_id,
-                o.severity
-            from corpus.slice as o
-            where o.severity = v_severity
-                and pg_snapshot_xmin(o.seen) <= v_seen
-            for update skip locked
-        );
     end loop;
     return v_total;
 end;

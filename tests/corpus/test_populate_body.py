@@ -369,31 +369,6 @@ def test_the_upkeep_clears_away_what_counts_in_place_leave(own):
     assert pycortex.sql.slice_is_stale(own, *scope.slice("warning")) is False
 
 
-@pytest.mark.parametrize("counting", [True, False])
-def test_gives_up_what_nobody_counts_any_more_before_its_changes_fill_the_disk(own, counting):
-    scope = sparse(own)
-    work(own, scope)
-    other = sparse(own)
-    own.execute(
-        "insert into corpus.change (severity, task_id) select 'warning', i"
-        " from generate_series(1000000, 2000000) as i"
-    )
-    if counting:
-        work(own, other)
-
-    for _ in range(3):
-        pycortex.sql.clear_runs(own, batch_size=2000000)
-
-    assert own.execute("select count(*) from corpus.change").fetchone() == (0,)
-    assert pycortex.sql.slice_is_stale(own, *scope.slice("warning")) is True
-    assert pycortex.sql.refresh_slice(own, *scope.slice("warning")) is None
-    if counting:
-        assert pycortex.sql.slice_is_stale(own, *other.slice("warning")) is False
-        assert pycortex.sql.refresh_slice(own, *other.slice("warning")) is not None
-    work(own, scope)
-    assert is_exact(own, scope)
-
-
 def test_a_change_that_is_cleared_away_before_a_count_is_committed_is_not_lost(own, connect):
     change, count = connect(), connect()
     scope = make_scope(own)
