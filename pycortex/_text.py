@@ -44,10 +44,16 @@ def fit(text: str) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Type and text of an exception, as a message; whatever its ``__str__`` does."""
+    """
+    Type and text of an exception, as a message; whatever its ``__str__`` does.
+
+    Of what the database says its context is left out: the routines and statements on the way.
+    """
     name = type(error).__name__
     try:
         text = str(error)
+        if isinstance(error, psycopg.Error) and (context := error.diag.context):
+            text = text.partition(context)[0].rpartition("\n")[0] or text
     except BaseException as inner:  # noqa: BLE001 - somebody's __str__ may raise anything
         return fit(f"{name} (its text can't be had: {type(inner).__name__})")
     return fit(f"{name}: {text}" if text else name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 from pycortex._text import MESSAGE_LIMIT, clean, describe, fit
@@ -67,3 +68,19 @@ def test_describes_monsters_in_bounded_time():
 
     assert texts[0].startswith("ValueError: xxx")
     assert texts[1] == "ExceptionGroup: many (10000 sub-exceptions)"
+
+
+def test_leaves_out_where_in_the_database_an_error_came_up(conn):
+    with pytest.raises(psycopg.Error) as caught:
+        conn.execute(
+            "do $$ begin raise exception 'no milk' using detail = 'none at all', hint = 'buy some';"
+            " end $$"
+        )
+
+    said = describe(caught.value)
+
+    assert caught.value.diag.context in str(caught.value)
+    assert said.startswith("RaiseException: no milk")
+    assert "none at all" in said
+    assert "CONTEXT" not in said
+    assert "PL/pgSQL" not in said
