@@ -16,18 +16,21 @@ def follow(pycortex, committed):
     """Starts `pycortex events -f --json`, ready; read() gives the lines so far."""
     started = []
 
+    def follows():
+        """It has looked, and waits for the next time."""
+        return committed.conn.execute(
+            "select from pg_stat_activity where application_name = 'pycortex events'"
+            " and query ilike '%%snapshot%%' and state = 'idle'"
+            " and state_change < clock_timestamp() - interval '0.1 s'"
+        ).fetchall()
+
     def start(*arguments):
         path = pycortex.folder / f"events{len(started)}"
         with path.open("w") as out:
             process = pycortex.start("events", "-f", "--json", *arguments, stdout=out)
         started.append(process)
-        wait_until(
-            lambda: committed.conn.execute(
-                "select from pg_stat_activity where application_name = 'pycortex events'"
-                " and query ilike '%%job_events%%' and state = 'idle'"
-            ).fetchall(),
-            what="it follows",
-        )
+        wait_until(lambda: process.poll() is not None or follows(), what="it follows")
+        assert process.poll() is None, process.communicate()[1]
 
         def read():
             lines = path.read_text().splitlines(keepends=True)
