@@ -61,13 +61,17 @@ begin
                 left join cortex.kind as k on k.name = new.kind
                 where coalesce(k.max_running, s.max_running) is not null
             )
-            and exists (
-                select
+            -- In the order of an index: what waits lies behind all that is over, so that a look from end to
+            -- end, which statistics may favour, would come to it last.
+            and (
+                select f.id
                 from cortex.job as f
                 where f.status = 'queued'
                     and f.runner is null
                     and f.run_at <= v_now
-            )
+                order by f.kind
+                limit 1
+            ) is not null
         )
         then
             perform pg_notify('cortex_queue', new.kind);

@@ -37,11 +37,15 @@ insert into cortex.job (kind, debounce_scope, debounce_on)
 select 'kind ' || g % 20, case when g % 2 = 0 then jsonb_build_object('q', g) end, 'queued'
 from generate_series(1, 400) as g;
 
-insert into cortex.job (kind, status, started_at, attempt, debounce_scope, runner)
+-- Three of them have been silent for a while.
+insert into cortex.job (kind, status, started_at, updated_at, attempt, debounce_scope, runner)
 select
-    'kind ' || g % 20, 'running', clock_timestamp(), 1, jsonb_build_object('r', g),
+    'kind ' || g % 20, 'running', at, at, 1, jsonb_build_object('r', g),
     (select r.uuid from cortex.runner as r where r.pid = 1 + g % 20)
-from generate_series(1, 100) as g;
+from generate_series(1, 100) as g
+cross join lateral (
+    select clock_timestamp() - case when g <= 3 then interval '90 minutes' else '0' end as at
+) as t;
 
 -- What failed, of a kind that is tried again and has limits.
 select cortex.configure_kind(
@@ -94,7 +98,7 @@ CALLS = {
         f"cortex.list_jobs(after_created_at => now(), after_uuid => {OVER})",
     ],
     "purge_plan": ["cortex.purge_plan('13 days')"],
-    "reap_stale": ["cortex.reap_stale('1 second')", "cortex.reap_stale()"],
+    "reap_stale": ["cortex.reap_stale('1 hour')", "cortex.reap_stale()"],
     "status_counts": ["cortex.status_counts(1)"],
     "count_recent_with_status": ["cortex.count_recent_with_status('running', 9999)"],
     "purge_jobs": ["cortex.purge_jobs('13 days', 100)"],
