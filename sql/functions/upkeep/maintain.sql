@@ -69,8 +69,17 @@ begin
         raise warning 'upkeep could not purge pg_cron''s record of its own runs: %', sqlerrm;
     end;
     begin
-        -- Dynamic: schema corpus need not be there. Once a minute is often enough, however many runners beat.
-        if to_regprocedure('corpus.clear_runs(integer)') is not null
+        -- Dynamic: schema corpus need not be there, nor be ours. Once a minute is often enough, however many
+        -- runners beat.
+        if exists (
+                select
+                from pg_catalog.pg_proc as p
+                join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+                where n.nspname = 'corpus'
+                    and p.proname = 'clear_runs'
+                    and has_schema_privilege(n.oid, 'usage')
+                    and has_function_privilege(p.oid, 'execute')
+            )
             and not exists (
                 select
                 from cortex.upkeep as u
