@@ -367,8 +367,9 @@ CREATE FUNCTION corpus.slice_tasks(corpus_id integer, service_id integer, severi
 COMMENT ON FUNCTION corpus.slice_tasks(corpus_id integer, service_id integer, severity text, OUT tasks bigint, OUT first_task bigint, OUT last_task bigint, OUT dense boolean) IS 'How many tasks a slice of the reports has, and where.';
 
 CREATE FUNCTION cortex.abandoned_jobs(candidates bigint[]) RETURNS TABLE(id bigint, updated_at timestamp with time zone, reason text)
-    LANGUAGE sql STABLE ROWS 1
+    LANGUAGE plpgsql STABLE ROWS 1
     SET search_path TO ''
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.abandoned_jobs(candidates bigint[]) IS 'Those of the given jobs whose runner is gone.';
@@ -604,7 +605,7 @@ CREATE FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer DE
 COMMENT ON FUNCTION cortex.claim_jobs(runner uuid, kinds text[], max_jobs integer) IS 'Takes ready jobs of these kinds from the queue for a runner.';
 
 CREATE FUNCTION cortex.clip(whole text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
     AS $$ … $$;
 
@@ -731,7 +732,7 @@ CREATE FUNCTION cortex.in_the_way(relation oid, snapshots boolean) RETURNS text[
 COMMENT ON FUNCTION cortex.in_the_way(relation oid, snapshots boolean) IS 'Sessions that a reindex or analyze of a table would wait for.';
 
 CREATE FUNCTION cortex.in_words(span interval) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
     AS $$ … $$;
 
@@ -754,6 +755,7 @@ COMMENT ON FUNCTION cortex.interrupt_active(runner uuid, message text) IS 'Inter
 CREATE FUNCTION cortex.interrupt_jobs(ids bigint[], reasons text[], as_seen timestamp with time zone[]) RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO ''
+    SET plan_cache_mode TO 'force_generic_plan'
     SET lock_timeout TO '500ms'
     AS $$ … $$;
 
@@ -1101,12 +1103,13 @@ COMMENT ON FUNCTION cortex.retire_runner(runner uuid, message text) IS 'Ends a r
 CREATE FUNCTION cortex.retry_jobs(ids bigint[]) RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO ''
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.retry_jobs(ids bigint[]) IS 'Queues failed and interrupted jobs again while their kind has attempts left.';
 
 CREATE FUNCTION cortex.rules(kind text) RETURNS cortex.settings
-    LANGUAGE sql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO ''
     AS $$ … $$;
 
@@ -1195,8 +1198,9 @@ CREATE FUNCTION cortex.signal_backend(pid integer, backend_start timestamp with 
 COMMENT ON FUNCTION cortex.signal_backend(pid integer, backend_start timestamp with time zone, terminate boolean) IS 'Cancels the statement of a session, or ends it, unless its pid is somebody else''s by now.';
 
 CREATE FUNCTION cortex.silent_jobs(candidates bigint[], older_than interval) RETURNS TABLE(id bigint, updated_at timestamp with time zone, stale_after interval)
-    LANGUAGE sql STABLE ROWS 1
+    LANGUAGE plpgsql STABLE ROWS 1
     SET search_path TO ''
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.silent_jobs(candidates bigint[], older_than interval) IS 'Those of the given jobs that have been silent for too long.';

@@ -4,17 +4,19 @@
 
 create or replace function cortex.clip(whole text)
 returns text
-language sql
+language plpgsql
 immutable
 parallel safe
 set search_path = ''
 as $$
-    select case
-        when length(whole) <= 4000 then whole
-        else left(whole, 2950)
-            || format(' … [%s characters cut] … ', length(whole) - 3950)
-            || right(whole, 1000)
+begin
+    return case
+        when length(clip.whole) <= 4000 then clip.whole
+        else left(clip.whole, 2950)
+            || format(' … [%s characters cut] … ', length(clip.whole) - 3950)
+            || right(clip.whole, 1000)
     end;
+end;
 $$;
 
 comment on function cortex.clip(text) is

@@ -2,18 +2,21 @@
 
 create or replace function cortex.in_words(span interval)
 returns text
-language sql
+language plpgsql
 immutable
 parallel safe
 set search_path = ''
 as $$
-    select case
-        when extract(epoch from span) = 60 then '1 minute'
-        when mod(extract(epoch from span), 60) = 0
-            then trunc(extract(epoch from span) / 60)::pg_catalog.text || ' minutes'
-        when extract(epoch from span) = 1 then '1 second'
-        else trim_scale(extract(epoch from span))::pg_catalog.text || ' seconds'
+declare
+    v_seconds constant numeric := extract(epoch from in_words.span);
+begin
+    return case
+        when v_seconds = 60 then '1 minute'
+        when mod(v_seconds, 60) = 0 then trunc(v_seconds / 60)::pg_catalog.text || ' minutes'
+        when v_seconds = 1 then '1 second'
+        else trim_scale(v_seconds)::pg_catalog.text || ' seconds'
     end;
+end;
 $$;
 
 comment on function cortex.in_words(interval) is

@@ -14,16 +14,34 @@ declare
     v_reasons pg_catalog.text[];
     v_as_seen pg_catalog.timestamptz[];
 begin
+    -- Put into words once for all that share a limit; by its text, as a year equals 360 days.
+    with silent as materialized (
+        select
+            z.id,
+            z.updated_at,
+            z.stale_after,
+            z.stale_after::pg_catalog.text as span
+        from cortex.silent_jobs(
+            candidates => interrupt_silent.candidates, older_than => interrupt_silent.older_than
+        ) as z
+    ),
+    said as materialized (
+        select
+            s.span,
+            format(
+                'no progress for over %s; presumed stalled',
+                cortex.in_words((array_agg(s.stale_after))[1])
+            ) as reason
+        from silent as s
+        group by s.span
+    )
     select
-        array_agg(z.id),
-        array_agg(
-            format('no progress for over %s; presumed stalled', cortex.in_words(z.stale_after))
-        ),
-        array_agg(z.updated_at)
+        array_agg(silent.id),
+        array_agg(said.reason),
+        array_agg(silent.updated_at)
     into v_ids, v_reasons, v_as_seen
-    from cortex.silent_jobs(
-        candidates => interrupt_silent.candidates, older_than => interrupt_silent.older_than
-    ) as z;
+    from silent
+    join said on said.span = silent.span;
 
     return cortex.interrupt_jobs(ids => v_ids, reasons => v_reasons, as_seen => v_as_seen);
 end;

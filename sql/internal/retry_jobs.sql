@@ -4,6 +4,8 @@
 -- left out so that what failed together does not come back together ("equal jitter", Marc Brooker,
 -- "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
 --
+-- Planned once per session: planning anew for each list of jobs takes longer than to look at them.
+--
 -- Called by   finish_job, interrupt_jobs, in whose transaction the rows are locked
 -- Returns     how many wait again
 -- Locks       the job that runs in the same scope, should there be one
@@ -13,43 +15,51 @@ returns integer
 language plpgsql
 volatile
 set search_path = ''
+set plan_cache_mode = force_generic_plan
 as $$
 declare
-    v_job cortex.job;
-    v_rules cortex.settings;
+    v_job pg_catalog.record;
     v_pause interval;
     v_now pg_catalog.timestamptz;
     v_newer pg_catalog.uuid;
     v_retried integer := 0;
 begin
+    -- One look for all of them, in which most fall out: by default nothing is tried again. By their ids: the
+    -- case keeps the planner from the index of all that ever failed.
     for v_job in
-        select j.*
+        select
+            j.id,
+            j.kind,
+            j.debounce_scope,
+            j.attempt,
+            coalesce(k.backoff, s.backoff) as backoff,
+            s.backoff_limit
         from cortex.job as j
+        left join cortex.kind as k on k.name = j.kind
+        cross join cortex.settings as s
         where j.id = any(retry_jobs.ids)
-            and j.status in ('failed', 'interrupted')
             and j.attempt > 0
+            and j.attempt < coalesce(k.max_attempts, s.max_attempts)
             and j.cancel_requested_at is null
-        order by j.id
-    loop
-        v_rules := cortex.rules(kind => v_job.kind);
-        if v_job.attempt >= v_rules.max_attempts
-            or (v_job.status = 'interrupted' and v_rules.on_interrupt = 'leave')
+            and case j.status
+                when 'failed' then true
+                when 'interrupted' then coalesce(k.on_interrupt, s.on_interrupt) <> 'leave'
+                else false
+            end
             -- The body of a pinned job went with its process.
-            or (
-                v_job.pinned
-                and not exists (
-                    select from cortex.runners as r where r.uuid = v_job.runner and r.alive
+            and (
+                not j.pinned
+                or exists (
+                    select from cortex.runners as r where r.uuid = j.runner and r.alive
                 )
             )
-        then
-            continue;
-        end if;
-
+        order by j.id
+    loop
         -- In seconds, and a century at most: no setting may keep a job from being ended.
         v_pause := make_interval(
             secs => least(
-                extract(epoch from v_rules.backoff_limit),
-                extract(epoch from v_rules.backoff) * power(2::double precision, least(v_job.attempt - 1, 100)),
+                extract(epoch from v_job.backoff_limit),
+                extract(epoch from v_job.backoff) * power(2::double precision, least(v_job.attempt - 1, 100)),
                 extract(epoch from interval '100 years')
             )
         );

@@ -1,14 +1,19 @@
 -- What holds for one kind: what it says itself, else the settings.
 --
+-- In plpgsql, whose plans are kept: a function in SQL that is not merged into its query is planned at each call.
+--
 -- Called by   everything that decides by settings, and the view cortex.kinds
 
 create or replace function cortex.rules(kind text)
 returns cortex.settings
-language sql
+language plpgsql
 stable
 security definer
 set search_path = ''
 as $$
+declare
+    v_rules cortex.settings;
+begin
     select
         s.only_row,
         coalesce(k.stale_after, s.stale_after),
@@ -23,8 +28,12 @@ as $$
         s.cancel_grace,
         s.runner_beat,
         s.runner_grace
+    into v_rules
     from cortex.settings as s
     left join cortex.kind as k on k.name = rules.kind;
+
+    return v_rules;
+end;
 $$;
 
 comment on function cortex.rules(text) is

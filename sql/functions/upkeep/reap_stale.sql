@@ -22,21 +22,34 @@ begin
     end if;
 
     if v_shortest is null then
-        select least(s.stale_after, min(k.stale_after))
-        into v_shortest
-        from cortex.settings as s
-        left join cortex.kind as k on true
-        group by s.stale_after;
+        v_shortest := least(
+            (select s.stale_after from cortex.settings as s),
+            (select min(k.stale_after) from cortex.kind as k)
+        );
     end if;
 
-    select array_agg(j.id)
-    into v_candidates
-    from cortex.job as j
-    where j.status in ('queued', 'running')
-        and (j.status = 'running' or j.runner is not null)
-        and clock_timestamp() - j.updated_at > v_shortest;
+    -- Each part by its index: what runs, and what waits for a runner that looks dead. What waits for anybody
+    -- may be very much, and is never stale.
+    v_candidates := array(
+        select r.id
+        from cortex.job as r
+        where r.status = 'running'
+            and clock_timestamp() - r.updated_at > v_shortest
+        union all
+        select w.id
+        from cortex.job as w
+        where w.status = 'queued'
+            and w.runner = any(array(
+                select o.uuid
+                from cortex.runner as o
+                cross join cortex.settings as s
+                where o.retired_at is not null
+                    or clock_timestamp() - o.seen_at > s.runner_grace
+            ))
+            and clock_timestamp() - w.updated_at > v_shortest
+    );
 
-    if v_candidates is null then
+    if v_candidates = '{}' then
         return 0;
     end if;
     return cortex.interrupt_silent(candidates => v_candidates, older_than => reap_stale.older_than);
