@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SHELLS = ["bash", "zsh", "fish"]
+SHELLS = ["bash", "fish", "zsh"]
 
 
 def offered(command, *words, **kwargs):
@@ -85,29 +85,54 @@ def test_the_script_asks_the_program(pycortex, shell):
         assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_a_real_bash_completes_a_uuid_and_a_kind(pycortex, committed, tmp_path):
+IN_BASH = """
+eval "$(pycortex completion bash)"
+complete_line() {
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+    _pycortex_completion pycortex
+    printf '%s\\n' "${COMPREPLY[@]}"
+}
+"""
+IN_FISH = """
+pycortex completion fish | source
+function complete_line; complete -C "$argv" | string split -f 1 \\t; end
+"""
+# What the script hands to the line editor, which an interactive zsh would draw.
+IN_ZSH = """
+compdef() { : }
+_describe() { local found; for found in "${(@P)3}"; do print -r -- "${found%%:*}"; done }
+compadd() { print -r -l -- "${(@P)@[-1]}" }
+eval "$(pycortex completion zsh)"
+complete_line() { words=("$@"); CURRENT=$#; _pycortex_completion }
+"""
+
+
+@pytest.mark.parametrize(
+    ("shell", "script"),
+    [(["bash", "--norc"], IN_BASH), (["fish", "--no-config"], IN_FISH), (["zsh", "-f"], IN_ZSH)],
+    ids=SHELLS,
+)
+def test_a_real_shell_completes_a_uuid_a_kind_and_a_command(
+    pycortex, committed, tmp_path, shell, script
+):
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"{shell[0]} is not installed; on Debian: apt-get install {shell[0]}")
     job = str(committed.make_job("queued", kind="import_corpus"))
     program = tmp_path / "pycortex"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pycortex "$@"\n')
     program.chmod(0o755)
-    script = f"""
-        eval "$(pycortex completion bash)"
-        complete_line() {{
-            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
-            _pycortex_completion pycortex
-            printf '%s\\n' "${{COMPREPLY[@]}}"
-        }}
+    lines = f"""
         complete_line pycortex show {job[:4]}
         complete_line pycortex list --kind impo
+        complete_line pycortex reap
     """
 
     done = subprocess.run(
-        ["bash", "-c", script],
+        [*shell, "-c", script + lines],
         env=pycortex.environment | {"PATH": f"{tmp_path}:{pycortex.environment['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert done.stdout.split() == [job, "import_corpus"]
-    assert done.stderr == ""
+    assert (done.stdout.split(), done.stderr) == ([job, "import_corpus", "reap"], "")
