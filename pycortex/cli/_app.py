@@ -46,8 +46,13 @@ class App:
             raise click.UsageError(text) from error
 
     @contextlib.contextmanager
-    def database(self) -> Iterator[str]:
-        """Keep the database at hand for the block; gives its conninfo."""
+    def database(self, *, any_schema: bool = False) -> Iterator[str]:
+        """
+        Keep the database at hand for the block; gives its conninfo.
+
+        Args:
+            any_schema: An embedded server without the schema stays so; else it gets it.
+        """
         database = self.resolve()
         if database.implied:
             say(f"using {database.label}")
@@ -55,7 +60,10 @@ class App:
             say("setting up its server; this is needed once")
         with _terminated_like_interrupted(), database:
             name = click.get_current_context().command_path
-            yield with_defaults(database.conninfo, application_name=name)
+            conninfo = with_defaults(database.conninfo, application_name=name)
+            if database.folder is not None and not any_schema:
+                self._set_up(conninfo)
+            yield conninfo
 
     @contextlib.contextmanager
     def connect(self, *, any_schema: bool = False) -> Iterator[psycopg.Connection[Any]]:
@@ -65,11 +73,23 @@ class App:
         Args:
             any_schema: Don't look whether the schema is there and new enough.
         """
-        with self.database() as conninfo, self._connected(conninfo) as conn:
+        with (
+            self.database(any_schema=any_schema) as conninfo,
+            self._connected(conninfo) as conn,
+        ):
             conn.add_notice_handler(self._tell)
             if not any_schema:
                 check_version(conn)
             yield conn
+
+    def _set_up(self, conninfo: str) -> None:
+        """Give an embedded database that has none its schema; nobody else is there to do it."""
+        from pycortex.install import install  # few commands come to it, and it takes a while
+
+        with psycopg.connect(conninfo, autocommit=True) as conn:
+            if conn.execute("select to_regnamespace('cortex')").fetchone() == (None,):
+                say("installing its schema; this is needed once")
+                install(conn)
 
     def _connected(self, conninfo: str) -> psycopg.Connection[Any]:
         """Connect; what takes longer than a moment is told, with the time after which it ends."""

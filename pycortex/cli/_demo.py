@@ -44,7 +44,7 @@ def demo(app: App, path: Path | None, yes: bool) -> None:
             "pycortex --database-url embedded: demo uses a server of its own; "
             "--yes means this one all the same",
         )
-    with app.database() as conninfo:
+    with app.database(any_schema=True) as conninfo:
         broken = run(conninfo, _typed(app, database))
     if broken:
         raise RefusedError(f"did not hold: {'; '.join(broken)}")

@@ -21,7 +21,7 @@ def doctor(app: App, as_json: bool) -> None:
     Exits with 1 when a check ends in error. Changes nothing.
     """
     found = []
-    with app.database() as conninfo:
+    with app.database(any_schema=True) as conninfo:
         for check in examine(conninfo):
             found.append(check)
             if not as_json:

@@ -49,6 +49,28 @@ def test_first_use_says_where_the_data_is(command, server, nowhere):
     assert not server.status().running
 
 
+def test_first_use_installs_the_schema_once_whoever_comes(command):
+    first = [command.start("list") for _ in range(5)]
+
+    said = [process.communicate(timeout=240) for process in first]
+    assert [(process.returncode, out) for process, (out, _) in zip(first, said, strict=True)] == [
+        (0, "")
+    ] * 5
+    again = command("list")
+    assert (again.returncode, "installing" in again.stderr) == (0, False)
+
+
+def test_what_was_uninstalled_stays_so_until_somebody_needs_it(command):
+    command("list")
+    assert command("uninstall", "--yes").returncode == 0
+    assert command("uninstall", "--yes").returncode == 0
+
+    result = command("spawn", "hello")
+
+    assert result.returncode == 0
+    assert "installing its schema; this is needed once" in result.stderr
+
+
 def test_start_keeps_it_until_stop(command, server):
     started = command("embedded", "start")
     assert started.returncode == 0
