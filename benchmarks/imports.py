@@ -7,7 +7,7 @@ The yardstick is the least that any loader could do: the finished rows of the sa
 messages, as text, by one COPY a table on one connection into the same empty tables, with all their
 indexes and constraints. Rounds of both alternate on one scratch server with PostgreSQL's own
 settings of durability, which is removed afterwards. Times depend on the machine; the ratio is what
-counts.
+counts. With --archive the same logs come as a .tar.gz too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
@@ -64,6 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="of each, alternating")
     parser.add_argument("--from", dest="source", type=Path, default=LOGS, help="logs to multiply")
     parser.add_argument("--again", action="store_true", help="measure a second import too")
+    parser.add_argument("--archive", action="store_true", help="measure them as a .tar.gz too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser.parse_args()
 
@@ -98,7 +100,8 @@ def make_logs(folder: Path, source: Path, count: int) -> Path:
 
 def measure(url: str, logs: Path, place: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Alternate between the two, or three."""
-    imports, copies, agains, sizes = [], [], [], []
+    imports, copies, agains, archives, sizes = [], [], [], [], []
+    archive = pack(logs, place / "logs.tar.gz") if options.archive else None
     with psycopg.connect(url, autocommit=True) as conn:
         load(url, logs)  # to have the rows, and everything warm
         rows = keep_rows(conn, place / "rows")
@@ -114,8 +117,13 @@ def measure(url: str, logs: Path, place: Path, options: argparse.Namespace) -> d
             if options.again:
                 agains.append(load(url, logs)[0])
                 expect(conn, rows)
+            if archive:
+                empty(conn)
+                seconds, most = load(url, archive)
+                archives.append(seconds)
+                sizes.append(most)
+                expect(conn, rows)
         version = conn.info.server_version // 10000
-    ratios = [one / other for one, other in zip(imports, copies, strict=True)]
     found = {
         "logs": options.logs,
         "messages": sum(rows.values()) - rows["tasks"],
@@ -124,13 +132,29 @@ def measure(url: str, logs: Path, place: Path, options: argparse.Namespace) -> d
         "rounds": options.rounds,
         "copy_seconds": spread(copies),
         "import_seconds": spread(imports),
-        "ratio": spread(ratios),
+        "ratio": spread(as_ratios(imports, copies)),
         "import_most_memory_kb": max(sizes),
     }
     if agains:
-        ratios = [one / other for one, other in zip(agains, copies, strict=True)]
-        found["again_ratio"] = spread(ratios)
+        found["again_ratio"] = spread(as_ratios(agains, copies))
+    if archives:
+        found["archive_seconds"] = spread(archives)
+        found["archive_ratio"] = spread(as_ratios(archives, copies))
     return found
+
+
+def as_ratios(ours: list[float], theirs: list[float]) -> list[float]:
+    """Each as a multiple of the other of its round."""
+    return [one / other for one, other in zip(ours, theirs, strict=True)]
+
+
+def pack(logs: Path, archive: Path) -> Path:
+    """Put the logs into a .tar.gz."""
+    with tarfile.open(archive, "w:gz", compresslevel=1) as opened:
+        for path in sorted(logs.rglob("*.log")):
+            opened.add(path, arcname=path.relative_to(logs))
+            opened.members = []  # a child's peak of memory would begin with ours
+    return archive
 
 
 def load(url: str, logs: Path) -> tuple[float, int]:
@@ -222,6 +246,9 @@ def tell(found: dict[str, Any]) -> None:
     ]
     if "again_ratio" in found:
         lines.append(f"second import of the same/COPY  {words('again_ratio')}")
+    if "archive_ratio" in found:
+        lines.append(f"import of a .tar.gz  {words('archive_seconds')} s")
+        lines.append(f"import of a .tar.gz/COPY  {words('archive_ratio')}")
     sys.stdout.write("\n".join(lines) + "\n")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import lzma
 import os
 import posixpath
@@ -10,9 +12,9 @@ import stat
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Self, cast
 
 from pycortex import latexml
 from pycortex.latexml import Log
@@ -21,6 +23,9 @@ __all__ = ["Beat", "Document", "Documents", "File", "Unusable", "find"]
 
 ENTRY_LIMIT = 2000
 """Bytes of a document's name, as corpus.tasks has it."""
+
+BUFFER = 2**17
+"""Bytes of an archive that are unpacked at a time."""
 
 _DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
@@ -168,9 +173,11 @@ def _leads_into(path: str, folder: str) -> bool:
 def _archive(path: str) -> Documents:
     total = 0
     try:
-        with closing(tarfile.open(path)) as archive:
+        with _opened(path) as archive:
             for member in _members(archive):
                 total += _is_document(member)
+            while cast("BinaryIO", archive.fileobj).read(BUFFER):
+                pass  # what tells whether it was unpacked rightly comes last
     except _DAMAGED as error:
         if total:
             raise Unusable(f"the archive {path} is damaged: {_reason(error)}") from None
@@ -180,14 +187,56 @@ def _archive(path: str) -> Documents:
 
     @contextmanager
     def go_through() -> Iterator[Iterator[Document]]:
-        try:
-            archive = tarfile.open(path)  # noqa: SIM115 - closed below
-        except _DAMAGED as error:
-            raise Unusable(f"the archive {path} is gone: {_reason(error)}") from None
-        with closing(archive):
+        with ExitStack() as stack:
+            try:
+                archive = stack.enter_context(_opened(path))
+            except _DAMAGED as error:
+                raise Unusable(f"the archive {path} is gone: {_reason(error)}") from None
             yield _each_member(archive, path)
 
     return Documents(total, go_through)
+
+
+class _Header(tarfile.TarInfo):
+    """Reads of a plain header what a document needs, which takes a quarter of the time."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        kind = bytes(buf[156:157])
+        if kind in (b"0", b"x") and len(buf) == tarfile.BLOCKSIZE and buf[257:263] == b"ustar\0":
+            try:
+                size = int(buf[124:136].rstrip(b"\0 "), 8)
+                checksum = int(buf[148:156].rstrip(b"\0 "), 8)
+            except ValueError:
+                checksum = size = -1
+            if size >= 0 and checksum == sum(buf) - sum(buf[148:156]) + 8 * ord(" "):
+                names = [bytes(buf[a:b]).partition(b"\0")[0] for a, b in ((345, 500), (0, 100))]
+                header = cls(b"/".join(filter(None, names)).decode(encoding, errors))
+                header.size, header.type = size, kind
+                return header
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if buf == bytes(tarfile.BLOCKSIZE):  # the end, as it should be
+                raise
+            # To tarfile that would be the end of the archive as well, but for the first header.
+            raise tarfile.ReadError(str(error) if buf else "it has no end, as if cut off") from None
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[tarfile.TarFile]:
+    with ExitStack() as stack:
+        source: BinaryIO | None = None
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        if packed:
+            unpacked = stack.enter_context(gzip.open(path))
+            source = cast("BinaryIO", io.BufferedReader(cast("Any", unpacked), BUFFER))
+        yield stack.enter_context(
+            tarfile.open(
+                None if packed else path, "r:" if packed else "r", fileobj=source, tarinfo=_Header
+            )
+        )
 
 
 def _each_member(archive: tarfile.TarFile, path: str) -> Iterator[Document]:

@@ -38,6 +38,9 @@ BATCH = 64
 BATCH_BYTES = 2**20
 """Bytes that go to a process together, if a single document isn't longer."""
 
+READ_AHEAD = 4
+"""Batches that are read and not yet handed out."""
+
 AHEAD = 8
 """Batches for each process that are on their way, or done and not yet stored."""
 
@@ -221,11 +224,23 @@ def _apart(
     beat: Beat,
     stopped: Callable[[], bool],
 ) -> Iterator[tuple[str, Parsed]]:
+    with _Reader(documents, stopped) as reader:
+        yield from _each_in_turn(reader, parsers, beat, stopped)
+
+
+def _each_in_turn(
+    reader: _Reader,
+    parsers: list[_Parser],
+    beat: Beat,
+    stopped: Callable[[], bool],
+) -> Iterator[tuple[str, Parsed]]:
     desk = parsers[0]._desk
-    batches = _batches(documents, beat)
     waiting: deque[_Batch] = deque()
     while True:
-        while len(waiting) < AHEAD * len(parsers) and (batch := next(batches, None)) is not None:
+        while len(waiting) < AHEAD * len(parsers):
+            batch = reader.next(None if waiting else beat)
+            if batch is None:
+                break
             waiting.append(batch)
             desk.tasks.put(batch)
         if not waiting:
@@ -248,12 +263,82 @@ def _apart(
             since = time.monotonic()
 
 
+class _Left(Exception):  # noqa: N818 - no error
+    """What is read is of no use any more."""
+
+
+class _Reader:
+    """Reads documents ahead in a thread, so that unpacking goes on while the server writes."""
+
+    def __init__(self, documents: Iterator[Document], stopped: Callable[[], bool]) -> None:
+        self._batches = _batches(documents, self._beat)
+        self._stopped = stopped
+        self._ready: SimpleQueue[_Batch | BaseException | None] = SimpleQueue()
+        self._room = threading.Semaphore(READ_AHEAD)
+        self._alive = True
+        self._left = False
+        self._over = False
+
+    def __enter__(self) -> _Reader:
+        self._thread = start_thread(self._read, "pycortex-reading")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._left = True
+        self._room.release()
+        self._thread.join()
+
+    def next(self, beat: Beat | None) -> _Batch | None:
+        """
+        Take the next batch; None if there is none any more, or without *beat* none that is ready.
+
+        Args:
+            beat: Called now and then while the thread reads; while it hangs, only when stopped.
+        """
+        while not self._over:
+            try:
+                found = self._ready.get(block=beat is not None, timeout=GLANCE)
+            except Empty:
+                if beat is None:
+                    return None
+                if self._alive or self._stopped():
+                    self._alive = False
+                    beat()
+                continue
+            if isinstance(found, _Batch):
+                self._room.release()
+                return found
+            self._over = True
+            if found is not None:
+                raise found
+        return None
+
+    def _read(self) -> None:
+        try:
+            for batch in self._batches:
+                self._ready.put(batch)
+                self._room.acquire()
+                self._beat()
+        except _Left:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised where it is taken
+            self._ready.put(error)
+        else:
+            self._ready.put(None)
+
+    def _beat(self) -> None:
+        if self._left:
+            raise _Left
+        self._alive = True
+
+
 def _batches(documents: Iterator[Document], beat: Beat) -> Iterator[_Batch]:
     batch = _Batch()
     size = 0
     for document in documents:
         batch.entries.append(document.entry)
         batch.sources.append(document.fetch(beat))
+        beat()
         size += document.size
         if len(batch.entries) >= BATCH or size >= BATCH_BYTES:
             yield batch

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import os
 import socket
 import tarfile
@@ -195,6 +198,58 @@ def test_find_refuses_a_damaged_archive(archive):
 
     with pytest.raises(Unusable, match="damaged"):
         _documents.find(str(path))
+
+
+@pytest.mark.parametrize(
+    "harm", ["bad header", "cut in a header", "cut between members", "cut in a document"]
+)
+def test_find_takes_no_harm_in_the_middle_of_an_archive_for_its_end(archive, harm):
+    path = archive(*[(f"{i}.log", LOG * 20) for i in range(10)], name="logs.tar")
+    data = bytearray(path.read_bytes())
+    fifth = 4 * (512 + 1536)
+    assert data[fifth : fifth + 5] == b"4.log"
+    if harm == "bad header":
+        data[fifth] += 1
+    else:
+        del data[fifth + {"cut in a header": 7, "cut in a document": 600}.get(harm, 0) :]
+    path.write_bytes(data)
+
+    with pytest.raises(Unusable, match="damaged"):
+        _documents.find(str(path))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_find_unpacks_an_archive_to_the_end_to_know_that_it_is_whole(archive, pack):
+    path = archive(("a.log", LOG), name="logs.tar")
+    packed = pack(path.read_bytes() + bytes(2 * _documents.BUFFER))
+    path.write_bytes(packed)
+    assert read_all(path) == {"a.log": Status.NO_PROBLEM}
+
+    path.write_bytes(packed[:-6])
+    with pytest.raises(Unusable, match=r"damaged|readable"):
+        _documents.find(str(path))
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_find_reads_headers_of_any_form_as_tarfile_does(tmp_path, form):
+    names = ["plain", "ä/ö.log", "y" * 100, "y" * 101, f"{'d' * 100}/{'é' * 40}", "z/" * 120 + "x"]
+    path = tmp_path / "logs.tar"
+    with tarfile.open(path, "w", format=form) as tar:
+        for number, name in enumerate(names):
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime, info.uname = number, 1.5 + number, "somebody"
+            try:
+                tar.addfile(info, io.BytesIO(b"x" * number))
+            except ValueError:  # too long a name for the oldest form
+                assert form == tarfile.USTAR_FORMAT
+    with tarfile.open(path) as tar:
+        expected = [(member.name, member.size) for member in tar]
+    assert len(expected) >= 4
+
+    with _documents.find(str(path)).open() as each:
+        found = [(document.entry, len(document.fetch(None))) for document in each]
+
+    assert found == expected
 
 
 def test_find_finds_nothing_in_an_empty_folder_or_archive(tmp_path, archive):

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import tarfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 
 from pycortex import JobCancelled, _parsing, corpus_import
 from pycortex._data import data_path
+from pycortex._documents import Document, Unusable
 from pycortex.errors import JobFailed
 from tests.corpus.rows import Progress
 from tests.corpus.test_corpus_import import HEAD, contents, run, tasks
@@ -245,6 +248,61 @@ def test_gives_no_more_signs_of_life_of_a_document_that_hangs(own, apart, tmp_pa
         corpus_import.corpus_import(seen)
 
     assert len(set(looks[-20:])) == 1
+    assert parsers() == []
+
+
+def test_raises_what_reading_ahead_runs_into(apart):
+    def read() -> Iterator[Document]:
+        for number in range(7):
+            yield Document(f"{number}.log", lambda _: HEAD.encode())
+        raise Unusable("it is gone")
+
+    with pytest.raises(Unusable, match="it is gone"):
+        list(_parsing.parse_all(read(), 7, lambda: None, lambda: False))
+
+    assert parsers() == []
+
+
+def test_gives_no_more_signs_of_life_while_reading_hangs_and_hears_a_cancel(apart, monkeypatch):
+    monkeypatch.setattr(_parsing, "GLANCE", 0.01)
+    hangs, looks, beats = threading.Event(), [], []
+
+    def read() -> Iterator[Document]:
+        hangs.wait()
+        yield Document("x.log", lambda _: b"")
+
+    def stopped() -> bool:
+        looks.append(len(beats))
+        return len(looks) > 20
+
+    def beat() -> None:
+        beats.append(len(looks))
+        if len(looks) > 20:
+            hangs.set()
+            raise JobCancelled
+
+    with pytest.raises(JobCancelled):
+        list(_parsing.parse_all(read(), 1, beat, stopped))
+
+    assert set(looks) == {1}
+    assert beats == [0, 21]
+
+
+def test_reads_no_further_ahead_than_it_may(apart, monkeypatch):
+    monkeypatch.setattr(_parsing, "AHEAD", 1)
+    read = []
+
+    def documents() -> Iterator[Document]:
+        for number in range(1000):
+            read.append(number)
+            yield Document(f"{number}.log", lambda _: HEAD.encode())
+
+    ready = _parsing.parse_all(documents(), 1000, lambda: None, lambda: False)
+    next(ready)
+    ready.close()
+
+    # Batches of three: those of two processes, what is read ahead, one in the hands of the reader.
+    assert len(read) <= 3 * (2 + 1 + _parsing.READ_AHEAD + 2)
     assert parsers() == []
 
 
