@@ -185,6 +185,28 @@ def test_refuses_in_words_that_every_client_can_read(conn, encoding, arguments, 
         conn.execute(f"select cortex.spawn_job({arguments})")
 
 
+@pytest.mark.parametrize("status", ["queued", "running"])
+@pytest.mark.parametrize(
+    ("arguments", "sqlstate"),
+    [
+        ("actor => repeat('x', 201)", "22023"),
+        ("params => '[]'", "22023"),
+        ("params => 'null'", "22023"),
+        (f"params => jsonb_build_object('x', repeat('x', {9 * MIB}))", "22023"),
+        ("run_at => 'infinity'", "22023"),
+        ("runner => gen_random_uuid()", "JC102"),
+    ],
+)
+def test_refuses_the_same_where_a_job_stands(conn, make_job, status, arguments, sqlstate):
+    make_job(status, debounce_scope={})
+    before = table_of(conn)
+
+    with refused(conn, sqlstate):
+        conn.execute(f"select cortex.spawn_job('test', debounce_scope => '{{}}', {arguments})")
+
+    assert table_of(conn) == before
+
+
 def test_writes_nothing_when_it_refuses(conn):
     with refused(conn, "22023"):
         spawn(conn, kind="test", actor="x" * 201)

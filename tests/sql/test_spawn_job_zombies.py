@@ -58,6 +58,23 @@ def test_ends_a_running_zombie_in_front_of_a_follow_up(conn, make_job, statement
     assert status_of(conn, zombie) == "interrupted"
 
 
+@pytest.mark.parametrize("statement", [SPAWN, FOLLOW_UP])
+def test_ends_a_follow_up_whose_runner_is_gone_behind_a_job_whose_runner_lives(
+    conn, make_job, make_runner, statement
+):
+    live = make_job("running", runner=make_runner(), debounce_scope={})
+    zombie = make_job(
+        "queued", runner=make_runner(alive=False), debounce_scope={}, debounce_on="queued"
+    )
+
+    [answer] = rows(conn, statement)
+
+    assert status_of(conn, zombie) == "interrupted"
+    assert status_of(conn, live) == "running"
+    assert answer["created"] is (statement == FOLLOW_UP)
+    assert (answer["uuid"] == live) is (statement == SPAWN)
+
+
 @pytest.mark.parametrize("level", [IsolationLevel.REPEATABLE_READ, IsolationLevel.SERIALIZABLE])
 @pytest.mark.parametrize("statement", [SPAWN, FOLLOW_UP])
 def test_does_so_in_every_isolation_level(conn, make_job, statement, level):
