@@ -19,6 +19,7 @@ from psycopg.rows import RowMaker, tuple_row
 from psycopg.types.datetime import TimestamptzBinaryLoader
 from psycopg.types.json import JsonbBinaryLoader
 
+from pycortex._plainjson import JsonbArray, JsonbArrayDumper
 from pycortex._text import refuse_unfit
 from pycortex.models import DebounceMode, InterruptPolicy, JobStatus, Verdict
 
@@ -164,7 +165,7 @@ async def ask(
             return twin(cast("Connection[Any]", asking), *args, **kwargs)
         except _Unanswered as question:
             cursor: AsyncCursor[Any] = AsyncCursor(conn, row_factory=tuple_row)
-            _prepare(cursor)
+            _prepare(cursor, question.arguments)
             await cursor.execute(question.query, question.arguments, binary=True)
             asking.answers.append(await _Answer.of(cursor))
 
@@ -232,15 +233,17 @@ def _execute(conn: Connection[Any], query: bytes, arguments: Arguments) -> Curso
     if isinstance(conn, _Asking):
         return conn.execute(query, plain)
     cursor: Cursor[Any] = Cursor(conn, row_factory=tuple_row)
-    _prepare(cursor)
+    _prepare(cursor, plain)
     return cursor.execute(query, plain, binary=True)
 
 
-def _prepare(cursor: Cursor[Any] | AsyncCursor[Any]) -> None:
+def _prepare(cursor: Cursor[Any] | AsyncCursor[Any], arguments: Arguments) -> None:
     # Not conn.cursor(): whatever row or cursor factory and JSON loader the connection's owner
     # likes, a twin returns the same. Binary, because moments and spans as text depend on what the
     # session is set to.
     cursor.adapters.register_loader("jsonb", _JsonbLoader)
+    if type(arguments.get("params")) is JsonbArray:
+        cursor.adapters.register_dumper(JsonbArray, JsonbArrayDumper)
 
 
 def whole(value: Any, name: str) -> int | None:

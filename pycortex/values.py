@@ -51,9 +51,10 @@ from psycopg.types.json import Jsonb
 
 from pycortex._call import LONGEST_INTEGER
 from pycortex._log import brief
+from pycortex._plainjson import JsonbArray, plain_json
 from pycortex._text import clean
 
-__all__ = ["LIMIT", "check_params", "params_to_jsonb", "to_json", "to_jsonb"]
+__all__ = ["LIMIT", "check_params", "params_to_array", "params_to_jsonb", "to_json", "to_jsonb"]
 
 LIMIT = 8 * 1024 * 1024
 """Bytes of JSON text that params or a result may have."""
@@ -117,16 +118,39 @@ def check_params(params: Mapping[str, Any] | None, name: str = "params") -> dict
 
 def params_to_jsonb(params: Mapping[str, Any] | None, name: str = "params") -> Jsonb | None:
     """Do the same for an argument of a statement; None stays None."""
-    return None if params is None else _wrap(check_params(params, name), name)
+    if params is None:
+        return None
+    text = plain_json(params)
+    return _wrap(check_params(params, name), name) if text is None else _hold(params, text)
+
+
+def params_to_array(params: Sequence[Mapping[str, Any] | None], name: str = "params") -> JsonbArray:
+    """Do the same for many, to an argument that is an array; None stays null in it."""
+    texts: list[bytes | None] = []
+    for place, each in enumerate(params):
+        text = plain_json(each)
+        if text is None and each is not None:
+            where = f"{name}[{place}]"
+            text = _text(check_params(each, where), where)
+        texts.append(text)
+    return JsonbArray(texts)
 
 
 def _wrap(converted: Any, name: str) -> Jsonb:
+    return _hold(converted, _text(converted, name))
+
+
+def _text(converted: Any, name: str) -> bytes:
     text = json.dumps(
         converted, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     ).encode()
     if len(text) > LIMIT:
         raise ValueError(f"{name} too large ({len(text)} bytes; at most {LIMIT})")
-    return Jsonb(converted, dumps=partial(_first, text))
+    return text
+
+
+def _hold(value: Any, text: bytes) -> Jsonb:
+    return Jsonb(value, dumps=partial(_first, text))
 
 
 def _first(text: bytes, _: object) -> bytes:

@@ -660,6 +660,14 @@ CREATE FUNCTION cortex.db_now() RETURNS timestamp with time zone
 
 COMMENT ON FUNCTION cortex.db_now() IS 'The database''s current time.';
 
+CREATE FUNCTION cortex.drop_events() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.drop_events() IS 'Trigger: deletes the events of deleted jobs.';
+
 CREATE FUNCTION cortex.end_backends() RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -986,6 +994,13 @@ CREATE FUNCTION cortex.record_event() RETURNS trigger
     AS $$ … $$;
 
 COMMENT ON FUNCTION cortex.record_event() IS 'Trigger: writes an event row and notifies at every change of state.';
+
+CREATE FUNCTION cortex.record_spawns() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.record_spawns() IS 'Trigger: writes an event row and notifies for each new job.';
 
 CREATE FUNCTION cortex.refused_commit() RETURNS text
     LANGUAGE plpgsql
@@ -2324,9 +2339,21 @@ CREATE TRIGGER tasks_note_truncate AFTER TRUNCATE ON corpus.tasks FOR EACH STATE
 
 CREATE TRIGGER tasks_note_update AFTER UPDATE ON corpus.tasks REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION corpus.note_tasks();
 
-CREATE TRIGGER job_records_its_changes AFTER INSERT OR UPDATE OF status ON cortex.job FOR EACH ROW EXECUTE FUNCTION cortex.record_event();
+CREATE TRIGGER job_records_its_changes AFTER UPDATE OF status ON cortex.job FOR EACH ROW EXECUTE FUNCTION cortex.record_event();
 
 COMMENT ON TRIGGER job_records_its_changes ON cortex.job IS 'No routine can change a state without a trace. Heartbeats do not set status, so they do not pay for it.';
+
+CREATE TRIGGER job_records_its_spawn AFTER INSERT ON cortex.job REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION cortex.record_spawns();
+
+COMMENT ON TRIGGER job_records_its_spawn ON cortex.job IS 'No routine can make a job without a trace.';
+
+CREATE TRIGGER job_takes_its_events AFTER DELETE ON cortex.job REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION cortex.drop_events();
+
+COMMENT ON TRIGGER job_takes_its_events ON cortex.job IS 'No event is left behind by its job.';
+
+CREATE TRIGGER jobs_take_their_events AFTER TRUNCATE ON cortex.job FOR EACH STATEMENT EXECUTE FUNCTION cortex.drop_events();
+
+COMMENT ON TRIGGER jobs_take_their_events ON cortex.job IS 'No event is left behind when all jobs are removed at once.';
 
 ALTER TABLE ONLY corpus.historical_tasks
     ADD CONSTRAINT historical_tasks_task_fkey FOREIGN KEY (task_id) REFERENCES corpus.tasks(id) ON DELETE CASCADE;
@@ -2363,9 +2390,6 @@ ALTER TABLE ONLY corpus.tasks
 
 ALTER TABLE ONLY corpus.tasks
     ADD CONSTRAINT tasks_service_fkey FOREIGN KEY (service_id) REFERENCES corpus.services(id);
-
-ALTER TABLE ONLY cortex.event
-    ADD CONSTRAINT event_job_fkey FOREIGN KEY (job_id) REFERENCES cortex.job(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY cortex.job
     ADD CONSTRAINT job_runner_fkey FOREIGN KEY (runner) REFERENCES cortex.runner(uuid);
@@ -2561,6 +2585,7 @@ GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.cron_entry() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.cron_field(field text, lowest integer, highest integer, names text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.cron_field(field text, lowest integer, highest integer, names text[]) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.cron_name(what text) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.cron_name(what text) TO cortex_reader;
@@ -2573,6 +2598,8 @@ GRANT ALL ON FUNCTION cortex.db_now() TO cortex_reader;
 GRANT ALL ON FUNCTION cortex.db_now() TO cortex_producer;
 GRANT ALL ON FUNCTION cortex.db_now() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.db_now() TO cortex_admin;
+
+REVOKE ALL ON FUNCTION cortex.drop_events() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.end_backends() FROM PUBLIC;
 
@@ -2678,6 +2705,7 @@ GRANT ALL ON FUNCTION cortex.metrics() TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.metrics() TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.next_run(line text, after timestamp with time zone, zone text) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.next_run(line text, after timestamp with time zone, zone text) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.note_end(job uuid, note text, attempt integer) TO cortex_runner;
@@ -2728,6 +2756,8 @@ REVOKE ALL ON FUNCTION cortex.reap_stale(older_than interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.reap_stale(older_than interval) TO cortex_admin;
 
 REVOKE ALL ON FUNCTION cortex.record_event() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cortex.record_spawns() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cortex.refused_commit() FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.refused_commit() TO cortex_runner;

@@ -11,7 +11,7 @@ from psycopg import Connection
 
 from pycortex._call import column, one, scalar, text, whole
 from pycortex.models import DebounceMode, JobStatus, Spawned
-from pycortex.values import params_to_jsonb
+from pycortex.values import params_to_array, params_to_jsonb
 
 __all__ = ["cancel_job", "rerun_job", "spawn_job", "spawn_jobs"]
 
@@ -91,7 +91,7 @@ def spawn_jobs(
         conn,
         "spawn_jobs",
         kind=_kind(kind),
-        params=[params_to_jsonb(each, f"params[{place}]") for place, each in enumerate(params)],
+        params=params_to_array(params),
         actor=text(actor, "actor"),
         priority=whole(priority, "priority"),
     )

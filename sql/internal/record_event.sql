@@ -1,4 +1,4 @@
--- Write down every change of state of a job, and tell who listens.
+-- Write down every change of state of a job, and tell who listens; record_spawns does so for its start.
 --
 -- Called by   the trigger job_records_its_changes, for each row
 -- Notifies    cortex_jobs ('UUID STATUS') always; cortex_queue (the kind) when a job may be claimed
@@ -19,15 +19,11 @@ begin
     )
     values (
         new.id,
-        case when tg_op = 'UPDATE' then old.status end,
+        old.status,
         new.status,
         new.attempt,
         new.runner,
-        case
-            when tg_op = 'INSERT' then new.actor
-            when new.status = 'cancelled' then new.cancel_requested_by
-            else ''
-        end,
+        case when new.status = 'cancelled' then new.cancel_requested_by else '' end,
         new.message
     );
 
@@ -38,7 +34,7 @@ begin
         if new.runner is null and new.run_at <= v_now then
             v_told := pg_notify('cortex_queue', new.kind) is not null;
         end if;
-    elsif new.finished_at is not null and tg_op = 'UPDATE' and old.status = 'running' then
+    elsif new.finished_at is not null and old.status = 'running' then
         -- A job that had to wait for this one, for its scope or its kind's limit, is free now. Two
         -- questions, each with its index: all that waits is too much to look through at every end. A call
         -- for a limited kind may be for nothing, where only jobs of other kinds are ready.
@@ -86,7 +82,7 @@ comment on function cortex.record_event() is
 'Trigger: writes an event row and notifies at every change of state.';
 
 create or replace trigger job_records_its_changes
-after insert or update of status on cortex.job
+after update of status on cortex.job
 for each row
 execute function cortex.record_event();
 

@@ -128,3 +128,55 @@ def test_does_not_notify_the_queue_of_what_nobody_may_claim(committed, connect, 
 
     heard = [n.payload for n in listener.notifies(timeout=5, stop_after=1)]
     assert heard == ["last"]
+
+
+def test_tells_the_start_of_each_of_many_jobs(conn):
+    """Also of an owner's own statement, with several kinds at once."""
+    conn.execute(
+        "insert into cortex.job (kind, actor, message)"
+        " select 'kind ' || n, 'actor ' || n, 'message ' || n from generate_series(1, 3) as n"
+    )
+
+    assert rows(
+        conn,
+        "select j.kind, e.from_status, e.to_status, e.attempt, e.actor, e.message"
+        " from cortex.event as e join cortex.job as j on j.id = e.job_id order by e.id",
+    ) == [
+        {
+            "kind": f"kind {n}", "from_status": None, "to_status": "queued", "attempt": 0,
+            "actor": f"actor {n}", "message": f"message {n}",
+        }
+        for n in (1, 2, 3)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("removal", "left"),
+    [
+        ("delete from cortex.job where kind = 'gone'", 1),
+        ("delete from cortex.job", 0),
+        ("truncate cortex.job", 0),
+        ("delete from cortex.job where kind = 'never'", 3),
+    ],
+)
+def test_leaves_no_trace_of_a_job_that_is_gone(conn, removal, left):
+    conn.execute("select cortex.spawn_jobs('gone', array['{}', '{}']::jsonb[])")
+    conn.execute("select cortex.spawn_job('stays')")
+
+    conn.execute(removal)
+
+    assert value(conn, "select count(*) from cortex.event") == left
+    assert value(conn, "select count(*) from cortex.job_events") == left
+
+
+def test_finds_what_a_deleted_job_leaves_by_its_index(conn):
+    """However many events there are, and whatever the statistics say."""
+    conn.execute("analyze cortex.event")
+    conn.execute("select cortex.spawn_jobs('gone', array_fill('{}'::jsonb, array[2000]))")
+    seen = "select coalesce(pg_stat_get_xact_tuples_returned('cortex.event'::regclass), 0)"
+    before = value(conn, seen)
+
+    conn.execute("delete from cortex.job where id in (select max(id) from cortex.job)")
+
+    assert value(conn, seen) - before == 0
+    assert value(conn, "select count(*) from cortex.event") == 1999

@@ -18,6 +18,7 @@ set search_path = ''
 as $$
 declare
     v_actor constant pg_catalog.text := coalesce(spawn_jobs.actor, '');
+    v_priority constant integer := coalesce(spawn_jobs.priority, 0);
     v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_uuids pg_catalog.uuid[];
     v_bad pg_catalog.record;
@@ -30,11 +31,15 @@ begin
             using errcode = '22004', hint = 'Give an array with one JSON object per job.';
     end if;
 
-    select g.place, g.params into v_bad
+    -- What an array holds is never compressed, so its size is what it takes.
+    select
+        g.place,
+        g.params
+    into v_bad
     from unnest(spawn_jobs.params) with ordinality as g (params, place)
     where g.params is null
         or jsonb_typeof(g.params) <> 'object'
-        or pg_column_size(jsonb_build_array(g.params)) > 8388608
+        or pg_column_size(g.params) > 8388600
     order by g.place
     limit 1;
 
@@ -54,21 +59,22 @@ begin
             hint = 'At most 8388608 (8 MiB); keep bulk data in a table of its own and pass its key.';
     end if;
 
-    select array_agg(gen_random_uuid()) into v_uuids
-    from generate_series(1, cardinality(spawn_jobs.params));
+    v_uuids := array(
+        select gen_random_uuid() as made from generate_series(1, cardinality(spawn_jobs.params))
+    );
 
+    -- In their order, as unnest gives them.
     insert into cortex.job (uuid, kind, actor, params, priority, run_at, created_at, updated_at)
     select
         g.uuid,
         spawn_jobs.kind,
         v_actor,
         g.params,
-        coalesce(spawn_jobs.priority, 0),
+        v_priority,
         v_now,
         v_now,
         v_now
-    from unnest(v_uuids, spawn_jobs.params) with ordinality as g (uuid, params, place)
-    order by g.place;
+    from unnest(v_uuids, spawn_jobs.params) as g (uuid, params);
 
     return query select u.uuid from unnest(v_uuids) as u (uuid);
 end;
