@@ -25,8 +25,8 @@ declare
         'settle_bodies', 'sql_body', 'step', 'table_indexes', 'tree_bytes', 'work'
     ];
     v_admins constant text[] := array[
-        'configure', 'configure_kind', 'interrupt_orphans', 'purge_jobs', 'put_cron_entry',
-        'put_sql_kind', 'reap_stale', 'register_sql_kind', 'require_cron', 'schedule_job',
+        'configure', 'configure_kind', 'cron_field', 'interrupt_orphans', 'next_run', 'purge_jobs',
+        'put_cron_entry', 'put_sql_kind', 'reap_stale', 'register_sql_kind', 'require_cron', 'schedule_job',
         'schedule_maintenance', 'schedule_work', 'spawn_scheduled', 'take_cron_entry', 'unschedule_job',
         'unschedule_maintenance', 'unschedule_work'
     ];

@@ -61,6 +61,8 @@ EXCEPTIONS = {
     "put_cron_entry": "cortex_admin",  # schedule_work calls these, as whoever schedules
     "require_cron": "cortex_admin",
     "take_cron_entry": "cortex_admin",
+    "next_run": "cortex_admin",
+    "cron_field": "cortex_admin",
     "put_sql_kind": "cortex_admin",  # and this register_sql_kind, as whoever registers
 }
 """Routines whose least role isn't that of their folder."""

@@ -64,7 +64,7 @@ class _Turn:
             elif index.state == "invalid":
                 self.row.warn(f"{index.name} was invalid")
         if self._must_go_whole(work):
-            goes_on = self._rebuild_whole(work)
+            goes_on = self._rebuild_whole(work, indexes)
             work = [index for index in work if index.state == "invalid" and goes_on]
         for number, index in enumerate(work, 1):
             if not self._rebuild(index, f"{number} of {len(work)}"):
@@ -83,7 +83,7 @@ class _Turn:
             index.name.startswith("pg_toast.") and index.state == "valid" for index in work
         ) and not self.session.value("select has_schema_privilege('pg_toast', 'usage')")
 
-    def _rebuild_whole(self, work: list[_Index]) -> bool:
+    def _rebuild_whole(self, work: list[_Index], indexes: list[_Index]) -> bool:
         """Rebuild what is valid in one statement; returns whether to go on with the rest."""
         name = self.session.rows(_queries.BY_OID, self.oid)
         if not name:
@@ -97,10 +97,11 @@ class _Turn:
             return not refused.waited
         invalid = [
             '"{}.{}"'.format(*names[0])
-            for index in work
-            if index.state == "invalid" and (names := self.session.rows(_queries.BY_OID, index.oid))
+            for index in indexes
+            if index.state in ("invalid", "leftover")
+            and (names := self.session.rows(_queries.BY_OID, index.oid))
         ]
-        for notice in notices:  # those that it skips as invalid come next
+        for notice in notices:  # those that it skips as invalid come next, or are named already
             if not any(index in notice.words for index in invalid):
                 self.row.warn(notice.words)
         assert self.row.rebuilt is not None  # noqa: S101

@@ -69,7 +69,9 @@ class Row:
         self.reason = f"{self.reason}; {reason}" if self.reason else reason
 
     def warn(self, text: str) -> None:
-        """Say what somebody should know; a flood of it is cut."""
+        """Say what somebody should know, once; a flood of it is cut."""
+        if text[:LONGEST] in self.warnings:
+            return
         if len(self.warnings) < MOST:
             self.warnings.append(text[:LONGEST])
         elif len(self.warnings) == MOST:

@@ -19,7 +19,7 @@ declare
     v_values integer[] := array[]::integer[];
 begin
     foreach v_part in array string_to_array(lower(cron_field.field), ',') loop
-        v_match := regexp_match(v_part, '^(?:([*])|([0-9]{1,4}|[a-z]{3})(?:-([0-9]{1,4}|[a-z]{3}))?)(?:/([0-9]{1,4}))?$');
+        v_match := regexp_match(v_part, '^(?:([*])|(0*[0-9]{1,4}|[a-z]{3})(?:-(0*[0-9]{1,4}|[a-z]{3}))?)(?:/(0*[0-9]{1,4}))?$');
         if v_match is null then
             return null;
         end if;

@@ -6,6 +6,7 @@
 -- Returns     the number of the entry
 -- Raises      what require_cron raises; 22023 the schedule isn't a cron line (pg_cron judges what has five
 --             fields)
+-- Warns       of a schedule that never comes true
 
 create or replace function cortex.put_cron_entry(
     entry text,
@@ -20,6 +21,7 @@ set search_path = ''
 as $$
 declare
     v_schedule constant pg_catalog.text := btrim(put_cron_entry.schedule, e' \t\r\n');
+    v_entry bigint;
 begin
     -- Some versions of pg_cron read five fields and drop a sixth without a word.
     if array_length(regexp_split_to_array(v_schedule, '[[:space:]]+'), 1) > 5 then
@@ -43,7 +45,14 @@ begin
         and j.username = current_user
         and not j.active;
 
-    return cron.schedule(put_cron_entry.entry, v_schedule, put_cron_entry.statement);
+    v_entry := cron.schedule(put_cron_entry.entry, v_schedule, put_cron_entry.statement);
+
+    -- A range that goes downwards is no error to pg_cron. @reboot is when the server starts.
+    if v_schedule not ilike '@reboot' and cortex.next_run(line => v_schedule) is null then
+        raise warning 'schedule % seems never to come true', v_schedule
+            using hint = 'A range goes upwards, such as 22-23 or fri-sat, and the day must be one that there is.';
+    end if;
+    return v_entry;
 exception when invalid_parameter_value then
     raise exception '%', sqlerrm
         using errcode = '22023',

@@ -5,6 +5,7 @@
 --
 -- Called by   register_sql_kind
 -- Raises      22004, 22023 not a kind; 42501 the login isn't a member of that role; what find_body raises
+-- Warns       where the owner of this schema may not end sessions of that role
 
 create or replace function cortex.put_sql_kind(
     kind text,
@@ -47,6 +48,19 @@ begin
         routine_name => put_sql_kind.routine_name,
         run_as => put_sql_kind.run_as
     );
+
+    -- What the upkeep needs to end a session of that role: to signal it, and to see when it began.
+    if not pg_has_role(put_sql_kind.run_as::pg_catalog.name, 'usage')
+        and not (
+            pg_has_role('pg_signal_backend', 'usage')
+            and pg_has_role('pg_read_all_stats', 'usage')
+            and not (select r.rolsuper from pg_catalog.pg_roles as r where r.rolname = put_sql_kind.run_as)
+        )
+    then
+        raise warning 'role % may not end sessions of role %: a body that hangs would be interrupted, '
+            'but its statement would go on', current_user, put_sql_kind.run_as
+            using hint = format('grant %I to %I;', put_sql_kind.run_as, current_user);
+    end if;
 
     insert into cortex.sql_kind as k (kind, schema_name, routine_name, run_as, commits)
     values (

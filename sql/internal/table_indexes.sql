@@ -25,7 +25,14 @@ as $$
             c.relname ~ '_cc(new|old)[0-9]*$' as named_so,
             -- As they are stored, which needs no lock; where they stood in the statement does not matter.
             regexp_replace(x.indexprs::pg_catalog.text, ':location -?[0-9]+', '', 'g') as expressions,
-            regexp_replace(x.indpred::pg_catalog.text, ':location -?[0-9]+', '', 'g') as predicate
+            regexp_replace(x.indpred::pg_catalog.text, ':location -?[0-9]+', '', 'g') as predicate,
+            -- Known from PostgreSQL 15 on.
+            to_jsonb(x) -> 'indnullsnotdistinct' as nulls_alike,
+            (
+                select array_agg(a.attoptions::pg_catalog.text order by a.attnum)
+                from pg_catalog.pg_attribute as a
+                where a.attrelid = x.indexrelid
+            ) as options
         from pg_catalog.pg_class as t
         join pg_catalog.pg_index as x on x.indrelid in (t.oid, t.reltoastrelid)
         join pg_catalog.pg_class as c on c.oid = x.indexrelid and c.relkind = 'i'
@@ -52,11 +59,13 @@ as $$
                         and (o.indisvalid or not o.named_so)
                         and o.relam = i.relam
                         and o.indisunique = i.indisunique
+                        and o.nulls_alike is not distinct from i.nulls_alike
                         and o.indnkeyatts = i.indnkeyatts
                         and o.indkey::pg_catalog.text = i.indkey::pg_catalog.text
                         and o.indclass::pg_catalog.text = i.indclass::pg_catalog.text
                         and o.indoption::pg_catalog.text = i.indoption::pg_catalog.text
                         and o.indcollation::pg_catalog.text = i.indcollation::pg_catalog.text
+                        and o.options = i.options
                         and o.expressions is not distinct from i.expressions
                         and o.predicate is not distinct from i.predicate
                 )

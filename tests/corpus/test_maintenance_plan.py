@@ -96,6 +96,29 @@ def test_takes_no_index_for_a_leftover_that_differs_from_all_others(conn, differ
     assert states(plan)["public.x_ccnew"] == "invalid"
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("unique index {} on public.t (b)", "unique index {} on public.t (b) nulls not distinct"),
+        ("index {} on public.t using gist (v)",
+         "index {} on public.t using gist (v tsvector_ops (siglen = 100))"),
+    ],
+)  # fmt: skip
+def test_takes_no_index_for_a_leftover_that_differs_in_an_option_only(conn, ours, theirs):
+    if "not distinct" in theirs and conn.info.server_version < 15_00_00:
+        theirs = "unique index {} on public.t (b, v)"
+    conn.execute("create table public.t (b text, v tsvector)")
+    for index in (ours.format("x"), ours.format("x_ccnew"), theirs.format("x_ccold")):
+        conn.execute(f"create {index}")
+    invalidate(conn, "public.x_ccnew")
+    invalidate(conn, "public.x_ccold")
+
+    [plan] = pycortex.sql.maintenance_plan(conn, "reindex", tables=["public.t"])
+
+    assert states(plan)["public.x_ccnew"] == "leftover"
+    assert states(plan)["public.x_ccold"] == "invalid"
+
+
 def test_takes_no_two_invalid_twins_for_each_others_leftovers(conn):
     """Were both dropped, nothing would be left of either."""
     conn.execute("create table public.t (b int); create index x_ccnew on public.t (b)")

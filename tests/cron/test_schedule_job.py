@@ -171,6 +171,29 @@ def test_lists_a_schedule_that_was_switched_off_or_lost_as_not_active(home):
     assert pycortex.sql.unschedule_job(home, "lost") is True
 
 
+@pytest.mark.parametrize(
+    ("line", "warned"),
+    [
+        ("0 0 * * sat-sun", True),  # 6-0 to pg_cron, which takes it and never runs it
+        ("50-10 * * * *", True),
+        ("0 0 31 2 *", True),
+        ("0 0 29 2 *", False),
+        ("0 0 * * fri-sat", False),
+        ("00005 * * * *", False),
+        ("@reboot", False),
+    ],
+)
+@pytest.mark.parametrize("call", ["schedule_job('x', %s, 'k')", "schedule_work(%s)"])
+def test_warns_of_a_schedule_that_pg_cron_takes_but_never_runs(home, call, line, warned):
+    said: list[str] = []
+    home.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+
+    home.execute(f"select cortex.{call}", [line])
+
+    assert any("never to come true" in line for line in said) == warned
+    assert value(home, "select schedule from cron.job") == line
+
+
 def test_forgets_a_schedule_whose_entry_is_lost(home):
     number = pycortex.sql.schedule_job(home, "lost", "0 3 * * *", "k")
     home.execute("select cron.unschedule(%s)", [number])

@@ -9,8 +9,9 @@ from tests.test_parity import LADDER
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 ROW = re.compile(r"^\| `(cortex_\w+)` \| (.*) \|$", re.MULTILINE)
 INTERNAL = {
-    *("analyze_table", "attach_session", "clock", "cron_name", "end_body", "fail_body"),
-    *("kinds_to_work", "lock_space", "lost_bodies", "maintenance_key", "partition_tree"),
+    *("analyze_table", "attach_session", "clock", "cron_field", "cron_name", "end_body"),
+    *("fail_body", "kinds_to_work", "lock_space", "lost_bodies", "maintenance_key"),
+    *("next_run", "partition_tree"),
     *("purge_cron_runs", "put_cron_entry", "put_sql_kind", "refused_commit", "relation_bytes"),
     *("require_cron", "rules", "run_analyze", "run_populate_report", "run_refresh_reports"),
     *("settle_bodies", "sql_body", "table_indexes", "take_cron_entry", "tree_bytes"),

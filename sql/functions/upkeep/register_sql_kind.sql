@@ -9,6 +9,7 @@
 -- Raises      22004 kind, or a regprocedure, is null, 22023 not a kind, or not the name of a routine; 42883 no such routine, 42809
 --             one that is no body, 42704 no such role, 42501 the login can't act as that role, the role may not
 --             call it, or somebody else decides what it does
+-- Warns       where the upkeep, as the owner of this schema, could not end a body of that role that hangs
 
 create or replace function cortex.register_sql_kind(
     kind text,

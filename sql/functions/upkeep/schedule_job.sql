@@ -8,6 +8,7 @@
 -- Raises      22004 name, schedule or kind is null, 22023 one that is out of bounds, or the schedule isn't a
 --             cron line (pg_cron judges what has five fields); 0A000 pg_cron can't be called here (the hint
 --             says what to do), 28000 the owner of this schema can't log in, 42501 or may not use pg_cron
+-- Warns       of a schedule that never comes true
 
 create or replace function cortex.schedule_job(
     name text,

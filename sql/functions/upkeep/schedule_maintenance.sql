@@ -37,10 +37,7 @@ begin
     from cortex.settings as s
     left join cortex.kind as k on true
     group by s.stale_after;
-    if v_next is null then
-        raise warning 'schedule % never comes true', v_schedule
-            using hint = 'Every minute is * * * * *';
-    elsif v_pause >= v_shortest then
+    if v_pause >= v_shortest then
         raise warning 'schedule % runs the upkeep every % only, but a job may be silent for no more than %',
             v_schedule, v_pause, v_shortest
             using hint = 'Every minute is * * * * *; a worker that runs keeps it up as well.';

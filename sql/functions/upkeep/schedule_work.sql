@@ -10,6 +10,7 @@
 --             22023 the schedule isn't a cron line (pg_cron judges what has five fields), or fewer than one job,
 --             28000 the caller can't log in, 42501 or may not use pg_cron, or is a superuser where the owner of
 --             this schema is none
+-- Warns       of a schedule that never comes true
 
 create or replace function cortex.schedule_work(
     schedule text default '* * * * *',
