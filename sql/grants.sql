@@ -22,7 +22,7 @@ declare
         'finish_job', 'keep_runner', 'kinds_to_work', 'lost_bodies', 'maintain', 'maintenance_key',
         'note_end', 'partition_tree', 'purge_cron_runs', 'refused_commit', 'register_runner', 'relation_bytes',
         'retire_runner', 'run_analyze', 'run_populate_report', 'run_refresh_reports', 'set_running',
-        'settle_bodies', 'sql_body', 'step', 'table_indexes', 'tree_bytes', 'work'
+        'settle_bodies', 'sql_body', 'step', 'step_jobs', 'table_indexes', 'tree_bytes', 'work'
     ];
     v_admins constant text[] := array[
         'configure', 'configure_kind', 'cron_field', 'interrupt_orphans', 'next_run', 'purge_jobs',

@@ -573,7 +573,7 @@ CREATE VIEW cortex.jobs AS
     started_at,
     finished_at,
     GREATEST(COALESCE(date_part('epoch'::text, (COALESCE(finished_at, updated_at) - started_at)), (0)::double precision), (0)::double precision) AS duration_seconds,
-    GREATEST(date_part('epoch'::text, (cortex.clock() - updated_at)), (0)::double precision) AS seconds_since_update,
+    GREATEST(date_part('epoch'::text, (( SELECT cortex.clock() AS clock) - updated_at)), (0)::double precision) AS seconds_since_update,
     attempt,
     priority,
     run_at,

@@ -153,6 +153,7 @@ def catalogue(conn: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
             from pg_proc as p
             join pg_language as l on l.oid = p.prolang
             where p.pronamespace::regnamespace::text in ('cortex', 'corpus')
+                and p.prokind <> 'a' -- made by migrations, of functions that PostgreSQL has
             """
         ).fetchall()
     return {row["name"]: row for row in rows if row["signature"] not in SECOND_SPELLINGS}

@@ -1,6 +1,7 @@
 -- The read-only face of the jobs; every column is explained here, once.
 --
--- Seconds by date_part, which gives a double at once: extract gives a numeric, at several times the cost.
+-- Seconds by date_part, which gives a double at once: extract gives a numeric, at several times the cost. And one
+-- look at the clock for all rows of a query: a quarter of the time of a long list.
 
 create or replace view cortex.jobs as
 select
@@ -26,7 +27,7 @@ select
         coalesce(date_part('epoch', coalesce(j.finished_at, j.updated_at) - j.started_at), 0), 0
     ) as duration_seconds,
     greatest(
-        date_part('epoch', cortex.clock() - j.updated_at), 0
+        date_part('epoch', (select cortex.clock()) - j.updated_at), 0
     ) as seconds_since_update,
     j.attempt,
     j.priority,

@@ -315,4 +315,4 @@ def test_the_end_of_silent_jobs_passes_nothing_that_is_over(conn):
         conn.execute(silent)
         assert value(conn, "select cortex.reap_stale()") == 3
 
-    assert value(conn, read) - before < 7 * 300
+    assert value(conn, read) - before < 7 * 800

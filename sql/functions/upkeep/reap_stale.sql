@@ -13,6 +13,7 @@ security definer
 set search_path = ''
 as $$
 declare
+    v_now constant pg_catalog.timestamptz := clock_timestamp();
     v_shortest interval := reap_stale.older_than;
     v_candidates bigint[];
 begin
@@ -28,25 +29,16 @@ begin
         );
     end if;
 
-    -- Each part by its index: what runs, and what waits for a runner that looks dead. What waits for anybody
-    -- may be very much, and is never stale.
+    -- One look at what is active; the case keeps the planner from the index of all that ever had a runner.
     v_candidates := array(
-        select r.id
-        from cortex.job as r
-        where r.status = 'running'
-            and clock_timestamp() - r.updated_at > v_shortest
-        union all
-        select w.id
-        from cortex.job as w
-        where w.status = 'queued'
-            and w.runner = any(array(
-                select o.uuid
-                from cortex.runner as o
-                cross join cortex.settings as s
-                where o.retired_at is not null
-                    or clock_timestamp() - o.seen_at > s.runner_grace
-            ))
-            and clock_timestamp() - w.updated_at > v_shortest
+        select j.id
+        from cortex.job as j
+        where j.status in ('queued', 'running')
+            and case
+                when j.status = 'running' or j.runner is not null
+                then v_now - j.updated_at > v_shortest
+                else false
+            end
     );
 
     if v_candidates = '{}' then
