@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import stat
+import time
 from contextlib import suppress
 from types import TracebackType
 
@@ -19,10 +20,14 @@ FOLDER = "PYCORTEX_EXPORT_DIR"
 
 _TRIES = 10
 _MARK = ".pycortex-part"
+_OLD = 3600.0
+"""Seconds without a write, after which an unfinished file that nobody holds is one left over."""
 _SHOWN = 80
 """Characters of the file's own name in that of the unfinished one, which must not get too long."""
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+_PART_FLAGS = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _allowed: dict[str, bool] = {}
 
@@ -43,7 +48,7 @@ class NewFile:
 
     Whatever goes wrong is a JobFailed that names the path and the reason. Leaving the `with`
     without a commit leaves nothing; what a killed process has left is overwritten by the next one
-    that writes the same file.
+    that writes the same file, or removed an hour later by one that writes another in its folder.
 
     Args:
         path: Below the folder that PYCORTEX_EXPORT_DIR names, absolute or relative to it, with no
@@ -75,6 +80,7 @@ class NewFile:
         try:
             self._open_folder()
             self._look()
+            self._clear_left()
             self._open_part()
         except BaseException:
             self._close()
@@ -144,6 +150,8 @@ class NewFile:
             self._name = way.pop()
         if self._name in ("", ".", ".."):
             raise JobFailed(f"{self.path} is not the name of a file")
+        if self._name.endswith(_MARK):
+            raise JobFailed(f"{self.path} can't be written: {_MARK} ends names of unfinished files")
         digest = hashlib.sha256(os.fsencode(self._name)).hexdigest()[:8]
         shown = os.fsdecode(os.fsencode(self._name)[:_SHOWN])
         self._part = f".{shown}.{digest}{_MARK}"
@@ -198,9 +206,28 @@ class NewFile:
         if not self._overwrite:
             raise self._exists()
 
+    def _clear_left(self) -> None:
+        """Remove what killed processes have left in this folder, whatever it was to become."""
+        with suppress(OSError), os.scandir(self._folder) as names:
+            for name in [each.name for each in names if each.name.endswith(_MARK)]:
+                with suppress(OSError):
+                    self._clear(name)
+
+    def _clear(self, name: str) -> None:
+        left = os.open(name, _PART_FLAGS, dir_fd=self._folder)
+        try:
+            found = os.fstat(left)
+            if _is_plain(found) and found.st_mtime < time.time() - _OLD:
+                fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)  # whoever writes it holds it
+                there = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+                if os.path.samestat(there, found):
+                    os.unlink(name, dir_fd=self._folder)
+        finally:
+            os.close(left)
+
     def _open_part(self) -> None:
         """Open the unfinished file, for this process alone."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = _PART_FLAGS | os.O_CREAT
         try:
             for _ in range(_TRIES):
                 self._file = os.open(self._part, flags, 0o666, dir_fd=self._folder)
@@ -215,8 +242,7 @@ class NewFile:
         raise self._busy()
 
     def _check_part(self) -> None:
-        found = os.fstat(self._file)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink > 1:
+        if not _is_plain(os.fstat(self._file)):
             raise JobFailed(f"{self.path} can't be written: {self._part} is somebody else's")
 
     def _is_ours(self) -> bool:
@@ -248,3 +274,8 @@ class NewFile:
                 with suppress(OSError):
                     os.close(number)
         self._file = self._folder = -1
+
+
+def _is_plain(found: os.stat_result) -> bool:
+    """Whether it is a file of ours, under one name."""
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink <= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import fcntl
 import gzip
 import hashlib
 import io
@@ -283,6 +284,37 @@ def test_writes_over_what_a_killed_process_left(own, scope, folder):
 
     assert os.listdir(folder) == ["x"]
     assert len(lines(folder / "x")) == 5
+
+
+def test_removes_what_killed_processes_left_in_the_folder_and_nothing_else(own, scope, folder):
+    kept = [".young.pycortex-part", ".held.pycortex-part", ".linked.pycortex-part", "old.csv.gz"]
+    for name in [".old.pycortex-part", *kept]:
+        (folder / name).write_bytes(b"half")
+        if "young" not in name:
+            os.utime(folder / name, (1, 1))
+    os.link(folder / ".linked.pycortex-part", folder / "precious")
+    (folder / ".link.pycortex-part").symlink_to("old.csv.gz")
+    (folder / ".folder.pycortex-part").mkdir()
+    os.mkfifo(folder / ".pipe.pycortex-part")
+    before = set(os.listdir(folder))
+
+    with (folder / ".held.pycortex-part").open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        export(own, scope, "x")
+
+    assert before - set(os.listdir(folder)) == {".old.pycortex-part"}
+    assert len(lines(folder / "x")) == 5
+
+
+def test_writes_over_no_unfinished_file_of_another_export(own, scope, folder):
+    with _newfile.NewFile("x", overwrite=False) as other:
+        other.write(b"other's")
+        [part] = os.listdir(folder)
+        with pytest.raises(JobFailed, match="unfinished"):
+            export(own, scope, part, overwrite=True)
+        other.commit()
+
+    assert (folder / "x").read_bytes() == b"other's"
 
 
 def test_refuses_to_write_what_another_process_writes(own, scope, folder):
