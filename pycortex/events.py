@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -60,20 +60,21 @@ class Teller:
         trace: str = "",
     ) -> None:
         """Log an event and call the listener; *error* or *trace* says where the body raised."""
-        logger.log(
-            level,
-            "job %s: kind %r, actor %r, job %s%s%s%s%s",
-            event.status or event.event,
-            event.kind,
-            event.actor,
-            event.job,
-            "" if event.attempt is None else f", attempt {event.attempt}",
-            "" if event.elapsed is None else f", elapsed {event.elapsed:.3f} s",
-            f": {event.message}" if event.message else "",
-            f"\n{trace}" if trace else "",
-            extra=_fields(event) | ({"trace": trace} if trace else {}),
-            exc_info=error,
-        )
+        if logger.isEnabledFor(level):
+            logger.log(
+                level,
+                "job %s: kind %r, actor %r, job %s%s%s%s%s",
+                event.status or event.event,
+                event.kind,
+                event.actor,
+                event.job,
+                "" if event.attempt is None else f", attempt {event.attempt}",
+                "" if event.elapsed is None else f", elapsed {event.elapsed:.3f} s",
+                f": {event.message}" if event.message else "",
+                f"\n{trace}" if trace else "",
+                extra=_fields(event) | ({"trace": trace} if trace else {}),
+                exc_info=error,
+            )
         if self._listener is None:
             return
         try:
@@ -83,7 +84,13 @@ class Teller:
 
 
 def _fields(event: RunnerEvent) -> dict[str, Any]:
-    # A log record has a message of its own.
-    fields = asdict(event)
-    del fields["message"]
-    return fields
+    """What stands in a log record beside its message: one by one, as a copy of all takes longer."""
+    return {
+        "event": event.event,
+        "kind": event.kind,
+        "actor": event.actor,
+        "job": event.job,
+        "attempt": event.attempt,
+        "elapsed": event.elapsed,
+        "status": event.status,
+    }
