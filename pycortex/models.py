@@ -30,6 +30,7 @@ __all__ = [
     "Spawned",
     "SqlKind",
     "StatusCount",
+    "Stepped",
     "StoredTask",
     "Verdict",
     "Waiting",
@@ -129,6 +130,21 @@ class RunnerJob:
     verdict: Verdict
     attempt: int
     hard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """
+    What a job heard whose step was one of several.
+
+    Attributes:
+        verdict: None if it was refused.
+        refusal: The SQLSTATE that step would have raised; 55P03: somebody has the row locked now.
+    """
+
+    job: UUID | None
+    verdict: Verdict | None
+    refusal: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1298,6 +1298,18 @@ CREATE FUNCTION cortex.step(job uuid, current bigint, total bigint DEFAULT NULL:
 
 COMMENT ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) IS 'Records progress and the heartbeat of a running job; says whether to go on.';
 
+CREATE FUNCTION cortex.step_jobs(jobs uuid[], current bigint[], total bigint[] DEFAULT NULL::bigint[], message text[] DEFAULT NULL::text[], attempt integer[] DEFAULT NULL::integer[]) RETURNS TABLE(job uuid, verdict cortex.verdict, refusal text)
+    LANGUAGE plpgsql SECURITY DEFINER ROWS 100
+    SET search_path TO ''
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET jit TO 'off'
+    AS $$ … $$;
+
+COMMENT ON FUNCTION cortex.step_jobs(jobs uuid[], current bigint[], total bigint[], message text[], attempt integer[]) IS 'Records progress and the heartbeat of several running jobs; says of each whether to go on.';
+
 CREATE FUNCTION cortex.table_indexes(relation oid) RETURNS TABLE(index_id oid, index_name text, bytes bigint, state text)
     LANGUAGE sql STABLE
     SET search_path TO ''
@@ -1352,6 +1364,15 @@ CREATE PROCEDURE cortex.work(IN max_jobs integer DEFAULT 1)
     AS $$ … $$;
 
 COMMENT ON PROCEDURE cortex.work(IN max_jobs integer) IS 'Claims and runs jobs whose kind has a body inside the database.';
+
+CREATE AGGREGATE corpus.count_marked(place integer, mark integer) (
+    SFUNC = pg_catalog.set_bit,
+    STYPE = bit,
+    INITCOND = '0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000',
+    FINALFUNC = pg_catalog.bit_count
+);
+
+COMMENT ON AGGREGATE corpus.count_marked(place integer, mark integer) IS 'Counts distinct places from 0 to 1023, each given with a 1. Serves corpus.count_tasks.';
 
 CREATE TABLE corpus.change (
     id bigint NOT NULL,
@@ -2909,6 +2930,10 @@ REVOKE ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, messa
 GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.step(job uuid, current bigint, total bigint, message text, attempt integer) TO cortex_admin;
 
+REVOKE ALL ON FUNCTION cortex.step_jobs(jobs uuid[], current bigint[], total bigint[], message text[], attempt integer[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION cortex.step_jobs(jobs uuid[], current bigint[], total bigint[], message text[], attempt integer[]) TO cortex_runner;
+GRANT ALL ON FUNCTION cortex.step_jobs(jobs uuid[], current bigint[], total bigint[], message text[], attempt integer[]) TO cortex_admin;
+
 REVOKE ALL ON FUNCTION cortex.table_indexes(relation oid) FROM PUBLIC;
 GRANT ALL ON FUNCTION cortex.table_indexes(relation oid) TO cortex_runner;
 GRANT ALL ON FUNCTION cortex.table_indexes(relation oid) TO cortex_admin;
@@ -2934,6 +2959,8 @@ REVOKE ALL ON FUNCTION cortex.window_start(hours numeric) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE cortex.work(IN max_jobs integer) FROM PUBLIC;
 GRANT ALL ON PROCEDURE cortex.work(IN max_jobs integer) TO cortex_runner;
 GRANT ALL ON PROCEDURE cortex.work(IN max_jobs integer) TO cortex_admin;
+
+REVOKE ALL ON FUNCTION corpus.count_marked(integer, integer) FROM PUBLIC;
 
 GRANT MAINTAIN ON TABLE corpus.change TO cortex_runner;
 GRANT MAINTAIN ON TABLE corpus.change TO cortex_admin;

@@ -80,6 +80,7 @@ from pycortex.sql.workers import (
     retire_runner,
     set_running,
     step,
+    step_jobs,
     work,
 )
 
@@ -152,6 +153,7 @@ __all__ = [
     "spawn_scheduled",
     "status_counts",
     "step",
+    "step_jobs",
     "unschedule_job",
     "unschedule_maintenance",
     "unschedule_work",

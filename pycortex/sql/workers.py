@@ -12,7 +12,7 @@ from psycopg.types.json import Json, Jsonb
 from pycortex import _log
 from pycortex._call import call, many, names, scalar, tell, whole
 from pycortex._text import fit
-from pycortex.models import Job, JobStatus, RunnerJob, Verdict
+from pycortex.models import Job, JobStatus, RunnerJob, Stepped, Verdict
 from pycortex.values import to_jsonb
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "retire_runner",
     "set_running",
     "step",
+    "step_jobs",
     "work",
 ]
 
@@ -134,6 +135,43 @@ def step(
         total=total,
         message=_message(message),
         attempt=attempt,
+    )
+
+
+def step_jobs(
+    conn: Connection[Any],
+    jobs: Sequence[UUID],
+    current: Sequence[int],
+    *,
+    total: Sequence[int | None] | None = None,
+    message: Sequence[str | None] | None = None,
+    attempt: Sequence[int | None] | None = None,
+) -> list[Stepped]:
+    """
+    Record how far several jobs got, in one statement. Every argument has one member per job.
+
+    A row that somebody has locked is not waited for; only that job's step is refused then.
+
+    Args:
+        total: Each None if unknown.
+        message: What each is doing; past 4000 characters cut in the middle.
+        attempt: The attempts that speak; a lost one is told to stop. Each None for any.
+
+    Returns:
+        What each job should hear, or why its step was refused, in the order of *jobs*.
+
+    Raises:
+        psycopg.DataError: Sequences that differ in length.
+    """
+    return many(
+        conn,
+        "step_jobs",
+        Stepped,
+        jobs=list(jobs),
+        current=list(current),
+        total=None if total is None else list(total),
+        message=None if message is None else [_message(each) for each in message],
+        attempt=None if attempt is None else list(attempt),
     )
 
 

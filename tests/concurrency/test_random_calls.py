@@ -133,6 +133,13 @@ class Caller:
         job, attempt = self.job()
         self.call("select cortex.step(%s, 1, attempt => %s)", job, self.maybe(attempt))
 
+    def step_several(self) -> None:
+        jobs = [self.job() for _ in range(3)]
+        self.call(
+            "select s.verdict, s.refusal from cortex.step_jobs(%s, '{1,2,3}', attempt => %s) as s",
+            [job for job, _ in jobs], [self.maybe(attempt) for _, attempt in jobs],
+        )  # fmt: skip
+
     def finish(self) -> None:
         job, attempt = self.job()
         self.call(
@@ -239,7 +246,7 @@ class Caller:
             (self.come_and_go, 2), (self.reap, 8), (self.sweep, 2), (self.purge, 4),
             (self.maintain, 6), (self.configure_kind, 2), (self.configure, 1),
             (self.populate, 1), (self.populate_in_ranges, 1), (self.work, 2),
-            (self.import_documents, 2),
+            (self.import_documents, 2), (self.step_several, 10),
             *self.one_of(
                 "select uuid from cortex.list_recent(true)",
                 "select uuid from cortex.list_recent()",

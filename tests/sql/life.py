@@ -88,6 +88,11 @@ def _live_through_a_job_of_a_runner(ask: Any, runner: Any) -> None:
     assert ask("cortex.attach_backend(%(job)s)", job=job) == ""
     assert ask("cortex.begin_body(%(job)s, 1)", job=job) is True
     assert ask("cortex.step(%(job)s, 1, 9, %(text)s, 1)", job=job) == "continue"
+    several = (
+        "verdict from cortex.step_jobs("
+        "array[%(job)s]::uuid[], '{2}', '{9}', array[%(text)s], '{1}')"
+    )
+    assert ask(several, job=job) == "continue"
     assert ask("count(*) from cortex.keep_runner(%(runner)s)", runner=runner) == 0
     finish = "cortex.finish_job(%(job)s, 'succeeded', %(text)s, %(json)s, 1)"
     assert ask(finish, job=job) is True

@@ -80,6 +80,7 @@ CALLS = {
         f"cortex.set_running({WAITING})",
     ],
     "step": [f"cortex.step({RUNNING}, 1)"],
+    "step_jobs": [f"cortex.step_jobs(array[{RUNNING}]::uuid[], '{{1}}')"],
     "finish_job": [f"cortex.finish_job({RUNNING}, 'succeeded')"],
     "find_job": [f"cortex.find_job({RUNNING})"],
     "keep_runner": [f"cortex.keep_runner({RUNNER})"],
@@ -117,7 +118,8 @@ CALLS = {
     "retry_jobs": [f"cortex.retry_jobs(array(select id from cortex.job where uuid = {FAILED}))"],
 }
 BY_UUID = [
-    "step", "finish_job", "find_job", "set_running", "cancel_job", "rerun_job", "attach_backend",
+    "step", "step_jobs", "finish_job", "find_job", "set_running", "cancel_job", "rerun_job",
+    "attach_backend",
 ]  # fmt: skip
 
 

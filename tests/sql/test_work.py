@@ -338,6 +338,26 @@ def test_writes_the_last_step_of_a_body_that_does_not_commit_at_its_end(conn):
     }
 
 
+def test_keeps_the_step_of_a_body_that_steps_with_others_too(conn):
+    other = spawn(conn, "other")
+    conn.execute("select cortex.set_running(%s)", [other])
+    conn.execute(
+        "create function app.several(job uuid) returns text language sql as $$"
+        f" select string_agg(concat(s.verdict, s.refusal), ' ')"
+        f" from cortex.step_jobs(array[job, '{other}', null], '{{4,7,1}}', '{{9,9,9}}') as s $$"
+    )
+    conn.execute("select cortex.register_sql_kind('several', 'app.several')")
+    job = spawn(conn, "several")
+
+    conn.execute("call cortex.work()")
+
+    progress = "select progress_current from cortex.jobs where uuid = %s"
+    assert value(conn, progress, [other]) == 7
+    assert value(conn, progress, [job]) == 4
+    said = value(conn, "select result from cortex.jobs where uuid = %s", [job])
+    assert said == "continue continue 22004"
+
+
 def test_lets_a_body_step_for_another_job_as_ever(conn):
     other = spawn(conn, "other")
     conn.execute("select cortex.set_running(%s)", [other])
