@@ -263,7 +263,9 @@ def _off_cron(
         with conn.transaction():
             entry = calls.cron_entry(conn)
             gone = calls.unschedule_maintenance(conn)
-            return schedule.take_off_work(conn, database=database) or gone
+            gone = schedule.take_off_work(conn, database=database) or gone
+            _name_entries_of_others(conn, conn, left)
+            return gone
     except errors.FeatureNotSupported as error:
         home = error.diag.message_detail
     except errors.InsufficientPrivilege as error:
@@ -279,6 +281,7 @@ def _off_cron(
         )
         gone = schedule.take_off(cron, entry=entry, database=database)
         gone = schedule.take_off_work(cron, database=database) or gone
+        _name_entries_of_others(conn, cron, left)
         if dry_run:
             cron.rollback()
     except psycopg.Error as error:
@@ -286,6 +289,23 @@ def _off_cron(
         left.append(f"entry {entry!r} of pg_cron in database {home}, if there is one: {reason}")
         return False
     return gone
+
+
+def _name_entries_of_others(conn: Connection[Any], cron: Connection[Any], left: list[str]) -> None:
+    """Tell of entries that pg_cron shows to nobody but the role that made them."""
+    if conn.execute("select to_regclass('cortex.sql_kinds')").fetchone() == (None,):
+        return  # an older schema
+    roles = conn.execute(
+        "select distinct k.run_as from cortex.sql_kinds as k"
+        " where k.run_as <> current_user order by k.run_as"
+    ).fetchall()
+    if cron.execute("select row_security_active('cron.job')").fetchone() == (True,):
+        entry = f"cortex.work in {conn.info.dbname}"
+        left += [
+            f"entry {entry!r} of pg_cron, if role {role} has one: it alone sees it, and takes it"
+            f" off by cron.unschedule in database {cron.info.dbname}"
+            for (role,) in roles
+        ]
 
 
 def _drop_roles(conn: Connection[Any], left: list[str]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from pycortex.schedule import schedule, take_off_work
-from pycortex.uninstall import JobsActive, uninstall
+from pycortex.uninstall import JobsActive, _name_entries_of_others, uninstall
+from tests.conftest import fresh_name
 
 
 def test_takes_the_entry_off_where_pg_cron_lives_elsewhere(apart, entries):
@@ -93,3 +95,28 @@ def test_takes_off_work_that_was_scheduled_where_pg_cron_lives(apart, cron_home,
     assert uninstall(apart).unscheduled is True
 
     assert entries(name) == []
+
+
+def test_names_the_roles_whose_entries_it_can_not_see(cron_home, cron_server):
+    owner, app = fresh_name("owner"), fresh_name("app")
+    names = {"owner": sql.Identifier(owner), "app": sql.Identifier(app)}
+    with psycopg.connect(cron_home, autocommit=True) as conn, conn.transaction(force_rollback=True):
+        conn.execute(
+            sql.SQL(
+                "create role {owner}; create role {app};"
+                " grant usage on schema cron to {owner};"
+                " insert into cortex.sql_kind (kind, schema_name, routine_name, run_as)"
+                " values ('k', 'app', 'body', {name})"
+            ).format(**names, name=sql.Literal(app))
+        )
+        assert not [line for line in uninstall(conn, dry_run=True).left if app in line]
+        left: list[str] = []
+        conn.execute(sql.SQL("grant usage on schema cortex to {owner};"
+                             " grant select on cortex.sql_kinds to {owner};"
+                             " set local role {owner}").format(**names))  # fmt: skip
+
+        _name_entries_of_others(conn, conn, left)
+
+        [line] = left
+        assert f"if role {app} has one" in line
+        assert "'cortex.work in cronhome'" in line
