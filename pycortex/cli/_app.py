@@ -21,13 +21,10 @@ from pycortex._version import check_version
 from pycortex.cli._errors import INTERRUPTED, REFUSED, explain
 from pycortex.cli._help import argument_help, exit_codes, see_also
 from pycortex.cli._output import clean, paint, prepare_streams, say
+from pycortex.cli._reach import connect, look_for
 from pycortex.database import URL_VARIABLE, Database, DatabaseUrlError, resolve
 
 __all__ = ["App", "Command", "Group", "RootGroup", "pass_app", "version"]
-
-
-MOMENT = 0.8
-"""Seconds after which a command that still has no connection says what it waits for."""
 
 
 @dataclass(slots=True)
@@ -46,12 +43,16 @@ class App:
             raise click.UsageError(text) from error
 
     @contextlib.contextmanager
-    def database(self, *, any_schema: bool = False) -> Iterator[str]:
+    def database(self, *, any_schema: bool = False, patient: bool = False) -> Iterator[str]:
         """
         Keep the database at hand for the block; gives its conninfo.
 
         Args:
             any_schema: An embedded server without the schema stays so; else it gets it.
+            patient: Don't look whether its host is there.
+
+        Raises:
+            psycopg.OperationalError: It isn't; known within a second.
         """
         database = self.resolve()
         if database.implied:
@@ -63,6 +64,8 @@ class App:
             conninfo = with_defaults(database.conninfo, application_name=name)
             if database.folder is not None and not any_schema:
                 self._set_up(conninfo)
+            if not patient and not _has_limit(database.conninfo):
+                look_for(conninfo)
             yield conninfo
 
     @contextlib.contextmanager
@@ -74,8 +77,8 @@ class App:
             any_schema: Don't look whether the schema is there and new enough.
         """
         with (
-            self.database(any_schema=any_schema) as conninfo,
-            self._connected(conninfo) as conn,
+            self.database(any_schema=any_schema, patient=True) as conninfo,
+            connect(conninfo, patient=_has_limit(self.resolve().conninfo)) as conn,
         ):
             conn.add_notice_handler(self._tell)
             if not any_schema:
@@ -91,23 +94,15 @@ class App:
                 say("installing its schema; this is needed once")
                 install(conn)
 
-    def _connected(self, conninfo: str) -> psycopg.Connection[Any]:
-        """Connect; what takes longer than a moment is told, with the time after which it ends."""
-        limit = conninfo_to_dict(conninfo).get("connect_timeout") or os.environ.get(
-            "PGCONNECT_TIMEOUT"
-        )
-        words = f"no answer from the database yet; giving up after {limit} s for each of its hosts"
-        waiting = threading.Timer(MOMENT, say, [words])
-        waiting.daemon = True
-        waiting.start()
-        try:
-            return psycopg.connect(conninfo, autocommit=True)
-        finally:
-            waiting.cancel()
-
     def _tell(self, notice: Diagnostic) -> None:
         if self.verbose or notice.severity_nonlocalized == "WARNING":
             say(f"{(notice.severity or 'notice').lower()}: {clean(notice.message_primary or '')}")
+
+
+def _has_limit(conninfo: str) -> bool:
+    """Whether the user said how long to wait for a connection."""
+    added = conninfo_to_dict(with_defaults(conninfo)).get("connect_timeout")
+    return added is None or conninfo_to_dict(conninfo).get("connect_timeout") is not None
 
 
 @contextlib.contextmanager
