@@ -36,11 +36,11 @@ variables (`PGHOST`, `PGSERVICE`, ...), else the embedded server. A password in 
 can be seen in the system's list of processes: put it into the environment, or into libpq's
 password file. No message shows it, nor does a traceback.
 
-A refused connection ends a command at once, with exit code 3, and a host of which nothing comes back
-ends it within a second, unless `connect_timeout` in the URL or `PGCONNECT_TIMEOUT` says how long to
-wait. Of a host that takes the connection and then is silent it says after a second what it waits
-for, and gives up after 10. `worker` waits for as long as it takes. `--verbose` adds the SQLSTATE and
-the traceback to an error.
+A refused connection ends a command at once, with exit code 3, and a host of which nothing comes
+back ends it within a second, unless `connect_timeout` in the URL or `PGCONNECT_TIMEOUT` says how
+long to wait. Of a host that takes the connection and then is silent it says after a second what it
+waits for, and gives up after 10. `worker` waits for as long as it takes. `--verbose` adds the
+SQLSTATE and the traceback to an error.
 """
 
 WITHOUT_COMMAND = {
