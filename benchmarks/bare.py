@@ -66,6 +66,7 @@ WANTED = [
     Wanted(
         "spawn.hit.psycopg", "spawn_job, debounced, hit / SELECT by uuid, psycopg", at_least=0.90
     ),
+    Wanted("spawn.hit.waiting.pgbench", "the same, where the job in its place waits, pgbench"),
     Wanted("spawn.hit.snapshot", "debounced hit under an old snapshot", "ms", at_most=0.2),
     Wanted("spawn.hit.crowd", "the same, where all jobs lived in the scope asked for", "ms"),
     Wanted("spawn.bulk", f"spawn_jobs of {BATCH} / spawn_job, jobs a second", at_least=15),
@@ -76,12 +77,17 @@ WANTED = [
 # The uuid of the nth active job; so the client draws a number, and both sides pay the same for it.
 NTH = "lpad(to_hex(:n::integer), 32, '0')::uuid"
 DRAW = f"\\set n 1 + 2 * random(0, {ACTIVE // 2 - 1})\n"
+DRAW_WAITING = DRAW.replace("1 +", "2 +")
 
 UPDATE = """
 update bare.job
 set progress_current = {0}, progress_total = {1}, message = {2}, updated_at = clock_timestamp()
 where uuid = {3}
 """
+STEPS = (
+    "select * from cortex.step_jobs("
+    "jobs => %s, current => %s, total => %s, message => %s, attempt => %s)"
+)
 STEP = "select cortex.step(job => {3}, current => {0}, total => {1}, message => {2}, attempt => 1)"
 INSERT = """
 insert into {0}.job (kind, actor, params, run_at, priority, created_at, updated_at)
@@ -101,7 +107,6 @@ def run(bench: Bench, sheet: Sheet) -> None:
     """Measure all of it."""
     with bench.database("bare") as url, psycopg.connect(url, autocommit=True) as conn:
         prepare(conn, bench)
-        sheet.skip("no routine takes the steps of several jobs", "step.batch")
         from_psycopg(bench, sheet, url)
         from_pgbench(bench, sheet, url)
         through_runner(bench, sheet, url)
@@ -144,6 +149,7 @@ def from_pgbench(bench: Bench, sheet: Sheet, url: str) -> None:
     reading = {
         "select": DRAW + SELECT.format(NTH),
         "hit": DRAW + DEBOUNCED.format(*spawn, "jsonb_build_object('n', :n::bigint)"),
+        "waiting": DRAW_WAITING + DEBOUNCED.format(*spawn, "jsonb_build_object('n', :n::bigint)"),
         "find": DRAW + FIND.format(NTH),
     }
     calls = bench.scale.transactions
@@ -173,6 +179,7 @@ def from_pgbench(bench: Bench, sheet: Sheet, url: str) -> None:
     ratio("spawn", "spawn", "insert")
     ratio("spawn.new", "new", "insert")
     ratio("spawn.hit", "hit", "select")
+    ratio("spawn.hit.waiting", "waiting", "select")
     ratio("find", "find", "select")
 
 
@@ -217,6 +224,14 @@ def from_psycopg(bench: Bench, sheet: Sheet, url: str) -> None:
             BATCH
             * fastest(lambda: execute(bulk, "bench", "ada", many), bench.scale.cell, at_least=2)
         )
+        jobs = [UUID(int=1 + 2 * n) for n in range(ACTIVE // 2)]
+        each = len(jobs)
+
+        def beat_all() -> None:
+            number = next(numbers)
+            execute(STEPS, jobs, [number] * each, [100] * each, ["at work"] * each, [1] * each)
+
+        cells["steps"] = lambda: each * fastest(beat_all, bench.scale.cell, at_least=2)
         found = rounds(bench.scale.rounds, cells)
     for key, over, under in (
         ("step.psycopg", "step", "update"),
@@ -227,6 +242,7 @@ def from_psycopg(bench: Bench, sheet: Sheet, url: str) -> None:
         ("spawn.hit.psycopg", "hit", "select"),
         ("find.psycopg", "find", "select"),
         ("spawn.bulk", "bulk", "spawn"),
+        ("step.batch", "steps", "step"),
     ):
         sheet.ratio(key, found[over], found[under], names=(over, under))
 
