@@ -15,7 +15,7 @@ _CREATED = re.compile(
 )
 # A routine is named with its arguments' types where it is commented on, which all of them are.
 _ROUTINE = re.compile(
-    r"^comment\s+on\s+(?:function|procedure)\s+(?P<signature>\w+\.\w+\s*\([^)]*\))\s+is\b",
+    r"^comment\s+on\s+(?:function|procedure|aggregate)\s+(?P<signature>\w+\.\w+\s*\([^)]*\))\s+is\b",
     re.MULTILINE | re.IGNORECASE,
 )
 

@@ -38,8 +38,11 @@ begin
         from corpus.change as c
         where c.severity = v_run.severity
             and c.txid >= pg_snapshot_xmin(v_run.seen)
-            and not pg_visible_in_snapshot(c.txid, v_run.seen)
-            and (c.txid is distinct from v_run.seen_by or c.id > v_run.seen_upto)
+            -- A snapshot doesn't list the transaction that took it, and may call its changes visible.
+            and case
+                when c.txid = v_run.seen_by then c.id > v_run.seen_upto
+                else not pg_visible_in_snapshot(c.txid, v_run.seen)
+            end
             -- A number still to come is another cluster's, from which this was restored.
             and (
                 c.txid < pg_snapshot_xmax(pg_current_snapshot())

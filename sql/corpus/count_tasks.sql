@@ -1,14 +1,11 @@
 -- Count the messages of one severity over a range of tasks, at three grains.
 --
--- The counts are those of count(distinct task) and count(*) over rollup (category, what). They are taken task
--- by task: within one task each (category, what) is one row, so that distinct tasks become plain rows to
--- count, and only the messages of one task are sorted at a time. So ranges of tasks add up.
+-- The counts are those of count(distinct task) and count(*) over rollup (category, what). They are taken in blocks
+-- of 1,024 tasks: within one a task is a bit, so that no messages are sorted, and what is added up in the end is
+-- a row per name and block. A task lies in one block, so blocks add up, and so do ranges of tasks.
 --
 -- The planner is held to that: its numbers are of no use right after a load, and a sort or a hash of all
--- messages spills. What is counted in the end is one row per name, which hashes well; "fixed" has no hash,
--- so that only the second grouping can be hashed. The order is asked for by itself, since PostgreSQL 18 does not
--- sort within a task for grouping sets. The names sort by collation "C", which is quicker and tells
--- the same names apart.
+-- messages spills.
 --
 -- Called by   corpus.populate_scope, corpus.count_range
 -- Returns     the rows that are not empty; none where no task has a message
@@ -42,48 +39,59 @@ set jit = off
 as $$
 begin
     -- Restored at the end, as all settings above are.
-    -- Most of the range: both sides in the order of tasks, side by side. Else task by task.
+    -- Most of the range: both sides in the order of tasks, side by side. Else task by task. (The blocks are
+    -- gone through in a nested loop either way, there is no other.)
     perform set_config('enable_nestloop', case when count_tasks.dense then 'off' else 'on' end, true);
     perform set_config('enable_mergejoin', case when count_tasks.dense then 'on' else 'off' end, true);
 
     -- Dynamic: one statement for five log tables.
     return query execute format(
         $statement$
-        with message as (
+        with block as (
             select
-                l.task_id,
-                l.category collate "C" as category,
-                l.what collate "C" as what,
-                (l.task_id < 0)::integer::bit(1) as fixed
-            from corpus.tasks as t
-            join %s as l on l.task_id = t.id
-            where t.corpus_id = $1
-                and t.service_id = $2
-                and t.status between $3 and $4
-                and t.id between $5 and $6
-                and l.task_id between $5 and $6
-            order by l.task_id, l.category collate "C", l.what collate "C", fixed
-        ),
-        per_task as (
-            select
-                grouping(m.category, m.what) as rolled_up,
-                m.category,
-                m.what,
-                count(*) as messages
-            from message as m
-            group by grouping sets (
-                (m.task_id, m.category, m.what, m.fixed),
-                (m.task_id, m.category),
-                (m.task_id)
-            )
+                min(s.id) as first_task,
+                max(s.id) as last_task
+            from (
+                select
+                    t.id,
+                    (row_number() over (order by t.id) - 1) / 1024 as number
+                from corpus.tasks as t
+                where t.corpus_id = $1
+                    and t.service_id = $2
+                    and t.status between $3 and $4
+                    and t.id between $5 and $6
+            ) as s
+            group by s.number
         )
         select
             case p.rolled_up when 0 then 'what' when 1 then 'category' else 'total' end::corpus.grain,
             p.category,
             p.what,
-            count(*),
+            sum(p.tasks),
             sum(p.messages)::bigint
-        from per_task as p
+        from block as b
+        cross join lateral (
+            select
+                grouping(l.category, l.what) as rolled_up,
+                l.category,
+                l.what,
+                corpus.count_marked(t.place, 1)::integer as tasks,
+                count(*) as messages
+            from (
+                select
+                    t.id,
+                    (row_number() over (order by t.id) - 1)::integer as place
+                from corpus.tasks as t
+                where t.corpus_id = $1
+                    and t.service_id = $2
+                    and t.status between $3 and $4
+                    and t.id between b.first_task and b.last_task
+            ) as t
+            join %s as l on l.task_id = t.id
+            where l.task_id between b.first_task and b.last_task
+            group by grouping sets ((l.category, l.what), (l.category), ())
+        ) as p
+        where p.tasks > 0
         group by p.rolled_up, p.category, p.what
         $statement$,
         corpus.severity_log(severity => count_tasks.severity)

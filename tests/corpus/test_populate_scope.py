@@ -288,8 +288,8 @@ def test_leaves_the_settings_of_the_transaction_alone(conn):
 
 @pytest.mark.parametrize("analyzed", [False, True])
 @pytest.mark.parametrize("spread", [1, 50])
-def test_sorts_within_a_task_whatever_the_statistics_say(connect, analyzed, spread):
-    """A merge or nested loop in the order of tasks, and nothing that could spill."""
+def test_sorts_no_messages_whatever_the_statistics_say(connect, analyzed, spread):
+    """Blocks of tasks by a merge or nested loop, and nothing that sorts or could spill."""
     conn = connect(autocommit=True)
     scope = make_scope(conn)
     conn.execute(
@@ -315,8 +315,56 @@ def test_sorts_within_a_task_whatever_the_statistics_say(connect, analyzed, spre
 
     conn.execute(POPULATE, scope.slice("warning"))
 
-    [plan] = [plan for plan in plans if "with message as" in plan]
-    assert "Incremental Sort" in plan, plan
-    assert "Presorted Key: l.task_id" in plan
+    [plan] = [plan for plan in plans if "count_marked" in plan]
+    assert "Hash Key: l.category, l.what" in plan, plan
+    assert "Sort" not in plan.partition("Aggregate")[2]
     assert ("Merge Join" if spread == 1 else "Nested Loop") in plan
     assert sorted(cached(conn, scope, "warning")) == sorted(plain(conn, scope, "warning"))
+
+
+@pytest.mark.parametrize("spread", [1, 10])
+def test_counts_like_the_plain_definition_over_several_blocks_of_tasks(conn, spread):
+    scope = make_scope(conn)
+    conn.execute(
+        "insert into corpus.tasks (corpus_id, service_id, status, entry)"
+        " select %s, %s, case when i %% %s = 0 then -2 else 0 end, i::text"
+        " from generate_series(1, 1300 * %s) as i",
+        [scope.corpus_id, scope.service_id, spread, spread],
+    )
+    conn.execute(
+        "insert into corpus.log_warnings (task_id, category, what)"
+        " select t.id, nullif('c' || w % 3, 'c2'), 'w' || (w + t.id / 7) % 50"
+        " from corpus.tasks as t cross join generate_series(1, 4) as w"
+        " where t.id % 7 <> 0 and (t.status = -2 or t.id % 100 = 0)"
+    )
+
+    conn.execute(POPULATE, scope.slice("warning"))
+
+    found, expected = cached(conn, scope, "warning"), plain(conn, scope, "warning")
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert len(found) > 50
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_sees_what_its_own_transaction_changes_afterwards_beside_newer_ones(connect, keeps):
+    """A newer transaction is over when it counts: the snapshot then calls its own visible."""
+    conn, other = connect(), connect(autocommit=True)
+    scope = make_scope(other)
+    task = make_task(other, scope, -2, [("warning", "a", "b")])
+    if keeps:
+        run = pycortex.sql.begin_run(other, *scope.slice("warning"), keeps=True)
+        pycortex.sql.keep_range(other, run.run, task, task)
+        pycortex.sql.finish_run(other, run.run)
+    insert = "insert into corpus.log_warnings (task_id, category) values (%s, %s)"
+    conn.execute(insert, [task, "before"])
+    make_task(other, scope, -2, [("warning", "a", "c")])
+    conn.execute(POPULATE, scope.slice("warning"))
+
+    conn.execute(insert, [task, "after"])
+    conn.commit()
+
+    assert pycortex.sql.slice_is_stale(other, *scope.slice("warning")) is True
+    other.execute(POPULATE, scope.slice("warning"))
+    found, expected = cached(other, scope, "warning"), plain(other, scope, "warning")
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert ("category", "after", None, 1, 1) in found
