@@ -112,7 +112,7 @@ def one(name: str, bench: Bench, left: float) -> Sheet:
         return sheet
     try:
         if name in ALONE:
-            alone.run(name, bench.scale, sheet)
+            alone.run(name, bench.scale, sheet, left)
         else:
             module.run(bench, sheet)
     except Exception as error:  # noqa: BLE001 - the table says so, and the rest follows
