@@ -17,6 +17,7 @@ _INDEXES = "select * from cortex.table_indexes(%s)"
 _REBUILD = sql.SQL("reindex index concurrently {}")
 _REBUILD_ALL = sql.SQL("reindex table concurrently {}")
 _DROP = sql.SQL("drop index concurrently if exists {}")
+_NOTHING = sql.SQL("select 1").format()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +138,9 @@ class _Turn:
         """Drop leftovers, without locking anybody out; say what stays."""
         for index in indexes:
             what = f"reindexing {self.row.table}: dropping {index.name}, left over"
+            statement = self._drop_statement(index)
             try:
-                self.session.run(
-                    self._drop_statement(index), self.oid, (self.place, self.total, what)
-                )
+                notices = self.session.run(statement, self.oid, (self.place, self.total, what))
             except Refused as refused:
                 left = indexes[indexes.index(index) :] if refused.waited else [index]
                 names = ", ".join(other.name for other in left)
@@ -150,19 +150,21 @@ class _Turn:
                 if refused.waited:
                     return
             else:
-                assert self.row.dropped is not None  # noqa: S101
-                self.row.dropped.append(index.name)
+                # Else it was gone, or had another name: somebody's REINDEX was still at work.
+                if statement is not _NOTHING and not any(notice.missing for notice in notices):
+                    assert self.row.dropped is not None  # noqa: S101
+                    self.row.dropped.append(index.name)
 
     def _drop_statement(self, index: _Index) -> sql.Composed:
         # By its name of this moment: it may have got another since it was seen.
         name = self.session.rows(_queries.BY_OID, index.oid)
-        return _DROP.format(sql.Identifier(*name[0])) if name else sql.SQL("select 1").format()
+        return _DROP.format(sql.Identifier(*name[0])) if name else _NOTHING
 
     def clean_up_in_haste(self) -> None:
         """Drop what is left over, as well as that goes when somebody wants the job's end."""
         self.session.leave_statement()
         try:
-            self.session.clean(sql.SQL("select 1").format())
+            self.session.clean(_NOTHING)
             left = [index for index in self._indexes() if index.state == "leftover"]
         except (psycopg.Error, Refused):
             return

@@ -15,6 +15,9 @@ MOST = 50
 SKIPPING = ("vacuum.c", "analyze.c")
 """Where in the server it is said that a table is skipped."""
 
+DROPPING = ("tablecmds.c", "dropcmds.c")
+"""Where it is said that there is nothing to drop."""
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -23,10 +26,12 @@ class Notice:
 
     Attributes:
         skips: Whether it says that VACUUM or ANALYZE skip a table, which to the server is no error.
+        missing: Whether it says that what was to be dropped is not there.
     """
 
     words: str
     skips: bool
+    missing: bool
 
     @classmethod
     def of(cls, said: Diagnostic) -> Notice:
@@ -35,7 +40,8 @@ class Notice:
         # Not by its text, which comes in the server's language.
         file = (said.source_file or "").rpartition("/")[2]
         skips = said.severity_nonlocalized == "WARNING" and file in SKIPPING
-        return cls("; ".join(part for part in parts if part), skips)
+        missing = file in DROPPING
+        return cls("; ".join(part for part in parts if part), skips, missing)
 
 
 @dataclass(slots=True)

@@ -388,6 +388,7 @@ def test_waits_for_a_reindex_of_somebody_elses_and_leaves_its_indexes_alone(own,
         ours.join()
 
     assert done[0]["reindexed"] == ["public.t"]
+    assert done[0]["tables"][0]["dropped"] == []
     assert invalid(own) == []
     assert own.execute(
         "select count(*) from pg_index where indrelid = 'public.t'::regclass"
