@@ -43,6 +43,7 @@ class Board:
         self._picture: Picture | None = None
         self._taken = 0.0
         self._away_since: float | None = None
+        self._why = ""
         self._terminal = Terminal(stream, self._draw)
         self._colours = Console(file=stream, force_terminal=True).color_system
         self._size = (0, 0)
@@ -71,8 +72,9 @@ class Board:
             self._paces[job.uuid].see(job)
         self._draw()
 
-    def away(self) -> None:
-        """Say that the database is out of reach."""
+    def away(self, why: str) -> None:
+        """Say why the database doesn't answer."""
+        self._why = why
         if self._away_since is None:
             self._away_since = time.monotonic()
         self._draw()
@@ -129,7 +131,7 @@ class Board:
         if self._away_since is not None:
             text = Text(no_wrap=True, overflow="crop", style="bold red")
             text.append(
-                f"database out of reach for {_whole(time.monotonic() - self._away_since)}, waiting"
+                f"database {self._why} for {_whole(time.monotonic() - self._away_since)}, waiting"
             )
             if self._picture is not None:
                 text.append(f"; this is {_whole(time.monotonic() - self._taken)} old")

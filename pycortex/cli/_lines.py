@@ -55,10 +55,10 @@ class Lines:
         for gone in self._said.keys() - shown:
             del self._said[gone]
 
-    def away(self) -> None:
-        """Say once, on standard error, that the database is out of reach."""
+    def away(self, why: str) -> None:
+        """Say once, on standard error, why the database doesn't answer."""
         if not self._away:
-            say("the database is out of reach; waiting for it")
+            say(f"the database is {why}; waiting for it")
         self._away = True
 
     def back(self) -> None:

@@ -8,10 +8,12 @@ from typing import IO, Any, Protocol
 from uuid import UUID
 
 import psycopg
+from psycopg.errors import LockNotAvailable
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from pycortex._call import scalar
 from pycortex.cli._board import Board
 from pycortex.cli._lines import Lines
 from pycortex.cli._output import colours, say, speaks_unicode
@@ -25,6 +27,8 @@ __all__ = ["Bars", "Source", "follow", "screen"]
 
 TICK = 0.5
 AWAY = 1.0
+PATIENCE = b"set lock_timeout = '2s'"
+"""A look at the jobs waits no longer for whoever has locked them all."""
 
 Read = Callable[[psycopg.Connection[Any]], Sequence[Job] | Picture]
 
@@ -37,8 +41,8 @@ class Screen(Protocol):
     def show(self, jobs: Sequence[Job] | Picture) -> None:
         """Show the jobs as they stand now."""
 
-    def away(self) -> None:
-        """Say that the database is out of reach."""
+    def away(self, why: str) -> None:
+        """Say that the database doesn't answer: it is "out of reach", say."""
 
     def back(self) -> None:
         """Say that it is back."""
@@ -55,6 +59,8 @@ class Source:
         self._read = read
         self._conn: psycopg.Connection[Any] | None = None
         self._came = False
+        self.why = ""
+        """What keeps the database from answering, after a read that gave nothing."""
 
     def __enter__(self) -> "Source":
         self._conn = self._connect()
@@ -66,7 +72,10 @@ class Source:
 
     def _connect(self) -> psycopg.Connection[Any]:
         # Nothing prepared: a pooler may give the next query another session.
-        return psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+        conn = psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+        if scalar(conn, "pg_catalog.pg_backend_pid", int) == conn.info.backend_pid:
+            conn.execute(PATIENCE)  # a pooler would lend it to others
+        return conn
 
     def read(self) -> Picture | None:
         """Return the jobs as they are; None while the database is away, or doesn't answer."""
@@ -74,9 +83,13 @@ class Source:
             if self._conn is None or self._conn.closed:
                 self._conn = self._connect()
             found = self._read(self._conn)
+        except LockNotAvailable:
+            self.why = "locked by somebody, such as an upgrade,"
+            return None
         except (psycopg.OperationalError, psycopg.InterfaceError):
             if not self._came and self._conn is not None and not self._conn.closed:
                 raise
+            self.why = "out of reach"
             return None
         self._came = True
         return found if isinstance(found, Picture) else Picture(found)
@@ -104,7 +117,7 @@ def follow(
     while True:
         found = source.read()
         if found is None:
-            shown.away()
+            shown.away(source.why)
         else:
             if away:
                 shown.back()
@@ -152,10 +165,10 @@ class Nothing:
     def show(self, jobs: Sequence[Job] | Picture) -> None:
         """Do nothing with *jobs*."""
 
-    def away(self) -> None:
-        """Say once that the database is out of reach."""
+    def away(self, why: str) -> None:
+        """Say once why the database doesn't answer."""
         if not self._away:
-            say("the database is out of reach; waiting for it")
+            say(f"the database is {why}; waiting for it")
         self._away = True
 
     def back(self) -> None:

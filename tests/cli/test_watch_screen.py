@@ -287,6 +287,21 @@ def test_obeys_nothing_that_a_message_says(pycortex, committed):
         assert b"]0;title\x07" not in shown.raw
 
 
+def test_says_that_somebody_has_locked_the_jobs_and_goes_on_after(pycortex, committed):
+    committed.make_job("running", message="at it")
+
+    with pycortex.on_screen("watch") as shown:
+        shown.wait_for("at it")
+        with committed.conn.transaction():
+            committed.conn.execute("lock table cortex.job in access exclusive mode")
+            shown.wait_for("database locked by somebody, such as an upgrade, for")
+            assert "at it" in shown.text, "what was seen last stays"
+        shown.wait_for(lambda: "locked" not in shown.text and "at it" in shown.text)
+        shown.type("\x03")
+
+        assert shown.end() == 130
+
+
 def test_says_that_the_database_is_away_and_comes_back(pycortex, own_server, own_database):
     with psycopg.connect(own_database, autocommit=True) as conn:
         Factory(conn).make_job("running", message="at it")
