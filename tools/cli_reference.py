@@ -45,8 +45,8 @@ SQLSTATE and the traceback to an error.
 
 WITHOUT_COMMAND = {
     "what a runner calls, job by job; `worker` is one": (
-        "register_runner keep_runner retire_runner claim_jobs set_running step finish_job"
-        " begin_body note_end attach_backend"
+        "register_runner keep_runner retire_runner claim_jobs set_running step step_jobs"
+        " finish_job begin_body note_end attach_backend"
     ),
     "shown by `watch`": "overview",
     "many jobs in one statement, for a program that has them; from a shell, `spawn` in a loop": (

@@ -18,12 +18,23 @@ actor_option = click.option("--actor", help="Who asks, for the record.")
 
 @click.command(cls=Command, example="pycortex cancel 0b5f2c1e --hard")
 @click.argument("uuid", type=JOB)
-@click.option("--hard", is_flag=True, help="Also end what it runs in the database.")
+@click.option(
+    "--hard",
+    is_flag=True,
+    help="Also cancel the statement that it runs in the database, and end its process or task.",
+)
 @actor_option
 @as_json
 @pass_app
 def cancel(app: App, uuid: UuidRange, hard: bool, actor: str | None, as_json: bool) -> None:
-    """End a waiting job, or ask a running one to end."""
+    """
+    End a waiting job, or ask a running one to end.
+
+    A body hears of it at its next step. With --hard its statement in the database is cancelled at
+    once, and at its runner's next beat its process, or its task in asyncio, is ended. A body in a
+    thread that neither steps nor runs a statement is beyond anybody's reach: it goes on until it
+    steps, or its silence is too long and the upkeep ends its job.
+    """
     with app.connect() as conn:
         status = sql.cancel_job(conn, find(conn, uuid), actor=actor, hard=hard)
     if as_json:
@@ -31,7 +42,11 @@ def cancel(app: App, uuid: UuidRange, hard: bool, actor: str | None, as_json: bo
         return
     out(status)
     if status == "running":
-        say("asked; it hears of it at its next step or its runner's next beat")
+        say(
+            "asked; its statement is cancelled, its process or task ended at its runner's next beat"
+            if hard
+            else "asked; it hears of it at its next step or its runner's next beat"
+        )
 
 
 @click.command(cls=Command, example="pycortex rerun 0b5f2c1e")
