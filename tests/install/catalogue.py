@@ -27,7 +27,7 @@ union all
 select
     'routine',
     p.oid::regprocedure::text,
-    md5(case when p.prokind = 'a' then p.oid::regprocedure::text else pg_get_functiondef(p.oid) end),
+    case when p.prokind <> 'a' then md5(pg_get_functiondef(p.oid)) end,
     coalesce(p.proacl::text, '')
 from pg_proc as p
 join pg_namespace as n on n.oid = p.pronamespace
