@@ -28,6 +28,9 @@ FIRST_DELAY, LAST_DELAY = 0.1, 5.0
 GLANCE = 0.2
 """Seconds after which a waiting worker looks whether it shall stop."""
 
+LINGER = 0.005
+"""Seconds that a claim waits for a second place, where more waits than there are places."""
+
 LOOK_EVERY = 300.0
 """Seconds between two looks for kinds that wait and that no worker takes."""
 
@@ -132,9 +135,9 @@ class Worker:
 
     def _work(self, stop: threading.Event) -> None:
         delay = FIRST_DELAY
+        plenty = False
         while not self._over(stop):
-            self._wake.clear()
-            free = self._runner._free()
+            free = self._linger() if plenty else self._places()
             if free:
                 self._runner._check_executor()
             try:
@@ -145,6 +148,7 @@ class Worker:
                 delay = min(2 * delay, LAST_DELAY)
                 continue
             delay = FIRST_DELAY
+            plenty = bool(free) and len(claimed) == free
             for job in claimed:
                 self._take(job)
             if self._drain and not claimed and free == self._runner.max_workers:
@@ -153,6 +157,19 @@ class Worker:
                 self._look_for_unattended()
             if not free or len(claimed) < free:
                 self._pause(stop, self._poll_interval, wakes=True)
+
+    def _places(self) -> int:
+        self._wake.clear()
+        return self._runner._free()
+
+    def _linger(self) -> int:
+        """Let half of the places become free: a claim of several costs little more than of one."""
+        until = time.monotonic() + LINGER
+        while (free := self._places()) < self._runner.max_workers / 2:
+            left = until - time.monotonic()
+            if left <= 0 or not self._wake.wait(left):
+                break
+        return free
 
     def _over(self, stop: threading.Event) -> bool:
         return stop.is_set() or self._left.is_set() or self._runner.closing
