@@ -15,7 +15,7 @@ def test_no_routine_commits_by_itself(conn):
     procedures = conn.execute(
         "select p.oid::regprocedure::text from pg_proc as p"
         " where p.pronamespace in ('cortex'::regnamespace, 'corpus'::regnamespace)"
-        " and p.prokind <> 'f' order by 1"
+        " and p.prokind = 'p' order by 1"
     ).fetchall()
 
     assert procedures == TRANSACTIONS_OF_THEIR_OWN
