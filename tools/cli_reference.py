@@ -39,8 +39,8 @@ password file. No message shows it, nor does a traceback.
 A refused connection ends a command at once, with exit code 3, and a host of which nothing comes
 back ends it within a second, unless `connect_timeout` in the URL or `PGCONNECT_TIMEOUT` says how
 long to wait. Of a host that takes the connection and then is silent it says after a second what it
-waits for, and gives up after 10. `worker` waits for as long as it takes. `--verbose` adds the
-SQLSTATE and the traceback to an error.
+waits for, and gives up after 10. A `worker`, a `watch` or `events -f` that has begun waits out what
+comes later. `--verbose` adds the SQLSTATE and the traceback to an error.
 """
 
 WITHOUT_COMMAND = {

@@ -16,9 +16,9 @@ from pycortex.cli._output import say
 
 __all__ = ["connect", "look_for"]
 
-FIRST = 0.5
+FIRST = 0.1
 """Seconds that a connection may take before anybody asks why."""
-TAKEN = 0.4
+TAKEN = 0.8
 """Seconds in which a host that is there has taken a connection, however long its answer takes."""
 
 
@@ -44,10 +44,15 @@ def connect(conninfo: str, *, patient: bool) -> psycopg.Connection[Any]:
 
     # A thread, which is left behind when nobody is there.
     threading.Thread(target=ask, daemon=True).start()
+    asked = time.monotonic()
     if not done.wait(FIRST):
         if not patient:
-            look_for(conninfo)
-        if not done.is_set():
+            try:
+                look_for(conninfo)
+            except psycopg.OperationalError:
+                if not done.is_set():  # else the first try has got through after all
+                    raise
+        if not done.wait(max(0.0, asked + FIRST + TAKEN - time.monotonic())):
             limit = conninfo_to_dict(conninfo).get("connect_timeout") or os.environ.get(
                 "PGCONNECT_TIMEOUT", "however many"
             )

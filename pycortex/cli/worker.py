@@ -117,7 +117,7 @@ def worker(
     log_to_stderr(verbose=app.verbose)
     stop = threading.Event()
     with (
-        app.database(patient=True) as conninfo,
+        app.database() as conninfo,
         stop_on_signals(stop) as signals,
         Runner(
             conninfo, max_workers=concurrency, name=name, grace=grace, isolation=isolation

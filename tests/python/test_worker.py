@@ -189,6 +189,35 @@ def test_claims_no_more_than_it_has_places_for(work, committed):
     ended(committed.conn, *jobs)
 
 
+def test_claims_for_half_of_its_places_at_once_where_more_waits(work, committed, monkeypatch):
+    """It would wait for the second place for ever here."""
+    monkeypatch.setattr(pycortex.worker, "LINGER", 60.0)
+    claims = []
+    claim = Worker._claim
+
+    def claim_and_note(worker, free):
+        found = claim(worker, free)
+        claims.append(len(found))
+        return found
+
+    monkeypatch.setattr(Worker, "_claim", claim_and_note)
+    gates = {place: threading.Event() for place in range(8)}
+    pycortex.job("test")(lambda progress: gates[progress.params["place"]].wait(60))
+    jobs = [committed.make_job(params={"place": place}) for place in gates]
+
+    work(max_workers=4)
+    wait_until(lambda: claims == [4])
+    gates[0].set()
+    ended(committed.conn, jobs[0])
+    gates[1].set()
+    wait_until(lambda: len(claims) > 1)
+    assert claims == [4, 2]
+
+    for gate in gates.values():
+        gate.set()
+    ended(committed.conn, *jobs)
+
+
 def test_two_workers_never_run_the_same_job(work, committed):
     """B06."""
     ran = []
